@@ -1,0 +1,573 @@
+//! What a job's outcome means: done, a wait, or its end.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Counters, Kind, Monthly, Policy, Signal, Timestamp, signal::truncated};
+
+/// The most that jitter adds to a deferral.
+const MAX_DEFERRAL_JITTER: Duration = Duration::from_secs(30);
+/// The least wait after a refusal whose moment is zero or already past.
+const PAST_FLOOR: Duration = Duration::from_secs(1);
+
+/// What a job's run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It had its effect.
+    Done,
+    /// The provider said "not now".
+    Throttled(Signal),
+    /// It failed and may be tried again.
+    Failed(Fault),
+    /// It may or may not have had its effect, and must not be repeated.
+    Unknown(Fault),
+    /// It can never succeed.
+    Rejected(Fault),
+}
+
+/// What went wrong, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    reason: String,
+    status: Option<u16>,
+    retry_at: Option<Timestamp>,
+}
+
+impl Fault {
+    /// A fault with its reason (cut at 500 bytes).
+    #[must_use]
+    pub fn new(reason: &str) -> Self {
+        Self { reason: truncated(reason, Signal::MAX_REASON_BYTES).to_string(), status: None, retry_at: None }
+    }
+
+    /// The status of the response that said so.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The moment before which a server error asked for no further attempt.
+    #[must_use]
+    pub fn retry_at(mut self, at: Timestamp) -> Self {
+        self.retry_at = Some(at);
+        self
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.reason
+    }
+
+    /// The status of the response that said so.
+    #[must_use]
+    pub fn last_status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The moment before which the server asked for no further attempt.
+    #[must_use]
+    pub fn not_before(&self) -> Option<Timestamp> {
+        self.retry_at
+    }
+}
+
+/// What the integration's own handler of the RATE_LIMITED event answered.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Verdict {
+    /// The default handler decides.
+    #[default]
+    Default,
+    /// Not before this moment; never earlier than the provider said.
+    Defer {
+        /// Not before this moment.
+        until: Timestamp,
+    },
+    /// The job is not wanted any more.
+    Drop {
+        /// Why.
+        reason: String,
+    },
+    /// Counts as a failure, at the later of the backoff and the provider's moment.
+    Retry,
+    /// The job has failed for good.
+    DeadLetter {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What happens to the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is done.
+    Complete,
+    /// The integration does not want it any more.
+    Drop {
+        /// Why.
+        reason: String,
+    },
+    /// It comes back later.
+    Wait(Wait),
+    /// It has ended without success.
+    End(Ending),
+}
+
+/// A wait: until when, why, and what it counts as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Not before this moment; jitter is in it.
+    pub until: Timestamp,
+    /// What put the job off.
+    pub cause: Cause,
+    /// Which counter it spends.
+    pub counter: Counter,
+    /// How much of the wait is jitter.
+    pub jitter: Duration,
+    /// Why, in words.
+    pub reason: String,
+    /// What was odd about the moment that was named, in words.
+    pub anomaly: Option<&'static str>,
+}
+
+/// What put a job off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The provider refused and named a moment.
+    RefusedUntil,
+    /// The provider refused and named none.
+    Refused,
+    /// The integration's handler chose the moment.
+    Verdict,
+    /// The call failed.
+    Failed,
+    /// It arrived before its due time.
+    NotDue,
+    /// The job itself says not before.
+    NotBefore,
+    /// Its scope's gate is closed.
+    GateClosed,
+    /// As many of its scope are running as may.
+    ScopeFull,
+    /// The invocation has no time left for it.
+    OutOfTime,
+}
+
+/// Which counter a wait spends: being put off costs no attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counter {
+    /// A refusal.
+    Deferral,
+    /// A hand-off without a call.
+    Hop,
+    /// A failed call.
+    Failure,
+}
+
+/// The end of a job that did not succeed, with its cause in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    kind: EndingKind,
+    reason: String,
+    status: Option<u16>,
+}
+
+/// The named ends. There is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndingKind {
+    /// A cap was reached.
+    Exhausted(Cap),
+    /// It can never succeed.
+    Rejected,
+    /// It is useless by now, or would be.
+    Deadline,
+    /// It may have had its effect and must not be repeated.
+    Unknown,
+    /// Its message is no job.
+    Undecodable,
+    /// It was delivered again and again, and the process did not survive it.
+    Crashed,
+    /// It has to wait and nothing can hold it.
+    Unholdable,
+}
+
+/// Which cap was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cap {
+    /// `max_attempts`.
+    Attempts,
+    /// `max_deferrals`.
+    Deferrals,
+    /// `max_deferred_ms`.
+    DeferredTime,
+    /// `max_hops`.
+    Hops,
+    /// `unknown_max_ms`.
+    UnknownTime,
+    /// A monthly quota that names no reset.
+    MonthlyQuota,
+}
+
+impl Ending {
+    /// An end with its cause in words.
+    #[must_use]
+    pub fn new(kind: EndingKind, reason: &str) -> Self {
+        Self { kind, reason: truncated(reason, Signal::MAX_REASON_BYTES).to_string(), status: None }
+    }
+
+    /// The last status that the provider answered.
+    #[must_use]
+    pub fn status(mut self, status: Option<u16>) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Which end.
+    #[must_use]
+    pub fn kind(&self) -> EndingKind {
+        self.kind
+    }
+
+    /// Its cause in words.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.reason
+    }
+
+    /// The last status that the provider answered.
+    #[must_use]
+    pub fn last_status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The word for this end in logs, receipts and dead letters.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.kind {
+            EndingKind::Exhausted(_) => "exhausted",
+            EndingKind::Rejected => "rejected",
+            EndingKind::Deadline => "deadline",
+            EndingKind::Unknown => "unknown",
+            EndingKind::Undecodable => "undecodable",
+            EndingKind::Crashed => "crashed",
+            EndingKind::Unholdable => "unholdable",
+        }
+    }
+
+    /// Whether the job's state is `exhausted` (a cap on waits) rather than `failed`.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        match self.kind {
+            EndingKind::Exhausted(Cap::Attempts) => false,
+            EndingKind::Exhausted(_) => true,
+            EndingKind::Rejected
+            | EndingKind::Deadline
+            | EndingKind::Unknown
+            | EndingKind::Undecodable
+            | EndingKind::Crashed
+            | EndingKind::Unholdable => false,
+        }
+    }
+}
+
+/// What is known of a job when its outcome is decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// What the envelope counted.
+    pub counters: Counters,
+    /// Receives that no store explains. A hold cannot write, so where nothing else remembers, each counts as a deferral.
+    pub unexplained_receives: u32,
+    /// When the job was first deferred.
+    pub first_deferred_at: Option<Timestamp>,
+    /// Since when it has been refused without a time.
+    pub unnamed_since: Option<Timestamp>,
+    /// After this moment the job is useless.
+    pub deadline: Option<Timestamp>,
+}
+
+impl Facts {
+    /// The facts of a message that was never handed on and has no deadline.
+    #[must_use]
+    pub fn first_delivery() -> Self {
+        Self {
+            counters: Counters::default(),
+            unexplained_receives: 0,
+            first_deferred_at: None,
+            unnamed_since: None,
+            deadline: None,
+        }
+    }
+
+    /// How often the job was deferred, as far as anything can tell.
+    #[must_use]
+    pub fn deferrals(&self) -> u32 {
+        self.counters.deferrals.saturating_add(self.unexplained_receives)
+    }
+}
+
+/// Decides what `outcome` means for a job. Total: every input has an answer, and a wait is never earlier than the signal.
+#[must_use]
+pub fn decide(
+    policy: &Policy,
+    facts: &Facts,
+    outcome: &Outcome,
+    verdict: &Verdict,
+    now: Timestamp,
+    entropy: u64,
+) -> Decision {
+    let context = Context { policy, facts, now, entropy };
+    match outcome {
+        Outcome::Done => Decision::Complete,
+        Outcome::Throttled(signal) => context.throttled(signal, verdict),
+        Outcome::Failed(fault) => context.failed(fault),
+        Outcome::Unknown(fault) => {
+            Decision::End(Ending::new(EndingKind::Unknown, fault.why()).status(fault.last_status()))
+        }
+        Outcome::Rejected(fault) => {
+            Decision::End(Ending::new(EndingKind::Rejected, fault.why()).status(fault.last_status()))
+        }
+    }
+}
+
+/// A hand-off without a call: the job comes back at `until`, for `cause`, in these words.
+///
+/// Only [`Cause::NotBefore`] may wait past `max_deferred`, since that is the sender's own wish.
+#[must_use]
+pub fn hop(policy: &Policy, facts: &Facts, until: Timestamp, cause: Cause, reason: &str, now: Timestamp) -> Decision {
+    let context = Context { policy, facts, now, entropy: 0 };
+    if facts.counters.hops >= policy.deferral.max_hops {
+        return exhausted(
+            Cap::Hops,
+            &format!("handed on {} times without a call (max_hops): {reason}", facts.counters.hops),
+        );
+    }
+    if let Some(end) = context.past_deadline(until, reason, None) {
+        return end;
+    }
+    if cause != Cause::NotBefore
+        && let Some(end) = context.past_deferred_time(until, reason, None)
+    {
+        return end;
+    }
+    Decision::Wait(Wait {
+        until: until.max(now),
+        cause,
+        counter: Counter::Hop,
+        jitter: Duration::ZERO,
+        reason: truncated(reason, Signal::MAX_REASON_BYTES).to_string(),
+        anomaly: None,
+    })
+}
+
+struct Context<'a> {
+    policy: &'a Policy,
+    facts: &'a Facts,
+    now: Timestamp,
+    entropy: u64,
+}
+
+impl Context<'_> {
+    fn throttled(&self, signal: &Signal, verdict: &Verdict) -> Decision {
+        let status = signal.observation().status;
+        match verdict {
+            Verdict::Default => self.default_handler(signal),
+            Verdict::Defer { until } => {
+                let floor = self.allowed(signal).unwrap_or(self.now);
+                let anomaly = (*until < floor).then_some("the handler asked for less than the provider did");
+                self.deferral((*until).max(floor), signal, Cause::Verdict, anomaly)
+            }
+            Verdict::Drop { reason } => Decision::Drop { reason: reason.clone() },
+            Verdict::Retry => {
+                let fault = Fault::new(signal.why());
+                let fault = Fault { status, retry_at: self.allowed(signal), ..fault };
+                self.failed(&fault)
+            }
+            Verdict::DeadLetter { reason } => Decision::End(Ending::new(EndingKind::Rejected, reason).status(status)),
+        }
+    }
+
+    fn default_handler(&self, signal: &Signal) -> Decision {
+        let deferral = &self.policy.deferral;
+        let status = signal.observation().status;
+        if signal.limit_kind() == Kind::AccountDisabled {
+            return Decision::End(
+                Ending::new(EndingKind::Rejected, &format!("account disabled, no wait helps: {}", signal.why()))
+                    .status(status),
+            );
+        }
+        if let Some(allowed) = self.allowed(signal) {
+            let anomaly = signal.is_past().then_some("the provider named a moment that was already past");
+            return self.deferral(allowed, signal, Cause::RefusedUntil, anomaly);
+        }
+        let classified_otherwise = status.is_some_and(|status| status != 429);
+        match signal.limit_kind() {
+            Kind::Monthly if deferral.monthly == Monthly::Exhaust => exhausted_with(
+                Cap::MonthlyQuota,
+                &format!("the month's quota is spent and no reset was named: {}", signal.why()),
+                status,
+            ),
+            Kind::Monthly | Kind::Daily => self.probe(signal),
+            Kind::Short | Kind::Concurrency | Kind::Unknown | Kind::AccountDisabled if classified_otherwise => {
+                self.probe(signal)
+            }
+            Kind::Short | Kind::Concurrency | Kind::Unknown | Kind::AccountDisabled => self.ladder(signal),
+        }
+    }
+
+    /// The earliest moment that the provider's word and the floors allow; none when it named none.
+    fn allowed(&self, signal: &Signal) -> Option<Timestamp> {
+        let named = signal.earliest_retry_at()?;
+        let floor = if named <= self.now { PAST_FLOOR } else { Duration::ZERO };
+        Some(named.max(self.now + floor.max(self.policy.deferral.min_retry_after)))
+    }
+
+    fn probe(&self, signal: &Signal) -> Decision {
+        self.deferral(self.now + self.floored(self.policy.deferral.probe_interval), signal, Cause::Refused, None)
+    }
+
+    fn ladder(&self, signal: &Signal) -> Decision {
+        let rung = rung(&self.policy.deferral.ladder, self.facts.counters.unnamed);
+        let until = self.now + self.floored(rung);
+        let since = self.facts.unnamed_since.unwrap_or(self.now);
+        let mut limit = self.policy.deferral.unknown_max;
+        if let Some(deadline) = self.facts.deadline {
+            limit = limit.min(deadline.since(since).checked_div(2).unwrap_or_default());
+        }
+        if until.since(since) > limit {
+            return exhausted_with(
+                Cap::UnknownTime,
+                &format!(
+                    "refused without a time since {since}, and the next try at {until} would pass unknown_max_ms or half of what the deadline leaves: {}",
+                    signal.why()
+                ),
+                signal.observation().status,
+            );
+        }
+        self.deferral(until, signal, Cause::Refused, None)
+    }
+
+    fn floored(&self, span: Duration) -> Duration {
+        span.max(self.policy.deferral.min_retry_after).max(PAST_FLOOR)
+    }
+
+    fn deferral(&self, until: Timestamp, signal: &Signal, cause: Cause, anomaly: Option<&'static str>) -> Decision {
+        let deferral = &self.policy.deferral;
+        let status = signal.observation().status;
+        let made = self.facts.deferrals();
+        if made >= deferral.max_deferrals {
+            return exhausted_with(
+                Cap::Deferrals,
+                &format!("deferral cap: deferred {made} times (max_deferrals), and refused again: {}", signal.why()),
+                status,
+            );
+        }
+        if let Some(end) = self.past_deferred_time(until, signal.why(), status) {
+            return end;
+        }
+        if let Some(end) = self.past_deadline(until, signal.why(), status) {
+            return end;
+        }
+        let spread = until.since(self.now).checked_div(10).unwrap_or_default().min(MAX_DEFERRAL_JITTER);
+        // Jitter only adds, and it never turns an allowed wait into one past a cap.
+        let mut latest = self.first_deferred_at() + deferral.max_deferred;
+        if let Some(deadline) = self.facts.deadline {
+            latest = latest.min(deadline);
+        }
+        let jitter = share(spread, self.entropy).min(latest.since(until));
+        Decision::Wait(Wait {
+            until: until + jitter,
+            cause,
+            counter: Counter::Deferral,
+            jitter,
+            reason: signal.why().to_string(),
+            anomaly,
+        })
+    }
+
+    fn failed(&self, fault: &Fault) -> Decision {
+        let retry = &self.policy.retry;
+        let failures = self.facts.counters.failures.saturating_add(1);
+        if failures >= retry.max_attempts {
+            return exhausted_with(
+                Cap::Attempts,
+                &format!("failed {failures} times (max_attempts): {}", fault.why()),
+                fault.last_status(),
+            );
+        }
+        let backoff = rung(&retry.backoff, self.facts.counters.failures);
+        let jitter = share(backoff.checked_div(4).unwrap_or_default(), self.entropy);
+        let until = (self.now + backoff + jitter).max(fault.not_before().unwrap_or(self.now));
+        if let Some(end) = self.past_deferred_time(until, fault.why(), fault.last_status()) {
+            return end;
+        }
+        if let Some(end) = self.past_deadline(until, fault.why(), fault.last_status()) {
+            return end;
+        }
+        Decision::Wait(Wait {
+            until,
+            cause: Cause::Failed,
+            counter: Counter::Failure,
+            jitter,
+            reason: fault.why().to_string(),
+            anomaly: None,
+        })
+    }
+
+    fn first_deferred_at(&self) -> Timestamp {
+        self.facts.first_deferred_at.unwrap_or(self.now)
+    }
+
+    fn past_deferred_time(&self, until: Timestamp, reason: &str, status: Option<u16>) -> Option<Decision> {
+        let first = self.first_deferred_at();
+        let cap = self.policy.deferral.max_deferred;
+        (until.since(first) > cap).then(|| {
+            exhausted_with(
+                Cap::DeferredTime,
+                &format!(
+                    "due at {until}, {} s after it was first put off; max_deferred_ms allows {} s: {reason}",
+                    until.since(first).as_secs(),
+                    cap.as_secs()
+                ),
+                status,
+            )
+        })
+    }
+
+    fn past_deadline(&self, until: Timestamp, reason: &str, status: Option<u16>) -> Option<Decision> {
+        let deadline = self.facts.deadline.filter(|&deadline| until > deadline)?;
+        Some(Decision::End(
+            Ending::new(
+                EndingKind::Deadline,
+                &format!("it could not be tried before {until}, after its deadline {deadline}: {reason}"),
+            )
+            .status(status),
+        ))
+    }
+}
+
+fn exhausted(cap: Cap, reason: &str) -> Decision {
+    exhausted_with(cap, reason, None)
+}
+
+fn exhausted_with(cap: Cap, reason: &str, status: Option<u16>) -> Decision {
+    Decision::End(Ending::new(EndingKind::Exhausted(cap), reason).status(status))
+}
+
+/// The wait of rung `n`; the last one repeats, and an empty ladder waits nothing.
+fn rung(ladder: &[Duration], n: u32) -> Duration {
+    let last = ladder.len().saturating_sub(1);
+    ladder.get(usize::try_from(n).unwrap_or(usize::MAX).min(last)).copied().unwrap_or_default()
+}
+
+/// A share of `span` from nothing to all of it, in ten-thousandths, by `entropy`.
+fn share(span: Duration, entropy: u64) -> Duration {
+    let parts = u32::try_from(entropy % 10_001).unwrap_or_default();
+    span.checked_mul(parts).and_then(|span| span.checked_div(10_000)).unwrap_or_default()
+}
