@@ -11,6 +11,8 @@ use crate::{Timestamp, signal::truncated};
 
 /// Successes in a row after which a reopened gate no longer counts what is in flight.
 const OPEN_AT: u32 = 64;
+/// After so long without a refusal a reopened gate has nothing to remember.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 /// How fast a scope may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +120,13 @@ impl Gate {
     #[must_use]
     pub fn opens_at(&self, now: Timestamp) -> Timestamp {
         self.closed_until.max(self.next_start().unwrap_or(now)).max(now)
+    }
+
+    /// Whether nothing is known of this scope that a new gate would not know: nothing in flight, closed or reopening.
+    #[must_use]
+    pub fn is_idle(&self, now: Timestamp) -> bool {
+        let settled = self.window.is_none() || now.since(self.changed_at) > FORGOTTEN_AFTER;
+        self.in_flight == 0 && settled && self.opens_at(now) <= now
     }
 
     /// Until when the gate is closed by a refusal, and why; none while it is open.

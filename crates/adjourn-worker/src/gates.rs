@@ -1,0 +1,110 @@
+//! The gates of this process, one for each scope, and the bridge to the store that shares them.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use adjourn_core::{Gate, Pace, Passage, ScopeKey, Timestamp};
+
+use crate::Terms;
+
+/// Above this many gates the idle ones are forgotten.
+const MOST_GATES: usize = 10_000;
+
+/// Every gate that this process knows.
+#[derive(Debug, Default)]
+pub struct Gates {
+    gates: Mutex<HashMap<ScopeKey, Gate>>,
+}
+
+impl Gates {
+    /// What the gate of this job's scope says.
+    #[must_use]
+    pub fn check(&self, terms: &Terms, now: Timestamp) -> Passage {
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| gate.check(now))
+    }
+
+    /// How many calls of a scope may start now, at most `most`.
+    #[must_use]
+    pub fn startable(&self, scope: &ScopeKey, now: Timestamp, most: u32) -> u32 {
+        self.lock().get(scope).map_or(most, |gate| gate.startable(now, most))
+    }
+
+    /// The moment from which a scope's next call may start, as far as it is known.
+    #[must_use]
+    pub fn opens_at(&self, scope: &ScopeKey, now: Timestamp) -> Timestamp {
+        self.lock().get(scope).map_or(now, |gate| gate.opens_at(now))
+    }
+
+    /// The scopes that a refusal has closed: until when, and why.
+    #[must_use]
+    pub fn closed(&self, now: Timestamp) -> Vec<(ScopeKey, Timestamp, String)> {
+        self.lock()
+            .iter()
+            .filter_map(|(scope, gate)| gate.closed(now).map(|(until, why)| (scope.clone(), until, why.to_string())))
+            .collect()
+    }
+
+    /// Learns from the store that a scope is closed.
+    pub fn learn(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) {
+        if until > now {
+            self.with(scope, None, None, now, |gate| {
+                if gate.opens_at(now) < until {
+                    gate.close(until, now, reason);
+                }
+            });
+        }
+    }
+
+    /// Starts a call if the gate lets it pass.
+    pub(crate) fn start(&self, terms: &Terms, now: Timestamp) -> Passage {
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| {
+            let passage = gate.check(now);
+            if passage == Passage::Open {
+                gate.start(now);
+            }
+            passage
+        })
+    }
+
+    pub(crate) fn give_back(&self, terms: &Terms, now: Timestamp) {
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::give_back);
+    }
+
+    pub(crate) fn end(&self, terms: &Terms, now: Timestamp) {
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::end);
+    }
+
+    pub(crate) fn succeed(&self, terms: &Terms, started_at: Timestamp, now: Timestamp) {
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| gate.succeed(started_at));
+    }
+
+    pub(crate) fn close(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) -> bool {
+        self.with(scope, None, None, now, |gate| gate.close(until, now, reason))
+    }
+
+    pub(crate) fn turn(&self, terms: &Terms, now: Timestamp) -> Timestamp {
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::turn)
+    }
+
+    fn with<T>(
+        &self,
+        scope: &ScopeKey,
+        pace: Option<Pace>,
+        max_in_flight: Option<u32>,
+        now: Timestamp,
+        act: impl FnOnce(&mut Gate) -> T,
+    ) -> T {
+        let mut gates = self.lock();
+        if gates.len() >= MOST_GATES && !gates.contains_key(scope) {
+            gates.retain(|_, gate| !gate.is_idle(now));
+        }
+        act(gates.entry(scope.clone()).or_insert_with(|| Gate::new(pace, max_in_flight)))
+    }
+
+    /// A gate is never left half changed by a panic, so a poisoned lock is as good as another.
+    fn lock(&self) -> MutexGuard<'_, HashMap<ScopeKey, Gate>> {
+        self.gates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,345 @@
+//! What a user writes: the job's handler, and an optional answer to its refusals.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use adjourn_core::{Fault, Identity, Outcome, Pace, RateLimitError, RetryPolicy, ScopeKey, Signal, Timestamp, Verdict};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Message, RateLimited};
+
+/// Performs jobs.
+///
+/// ```
+/// use adjourn_worker::{Done, Handler, Interrupt, Job};
+///
+/// struct Invoices;
+///
+/// impl Handler for Invoices {
+///     async fn handle(&self, job: Job) -> Result<Done, Interrupt> {
+///         let invoice: std::collections::BTreeMap<String, String> = job.json()?;
+///         // A client's error that has a RateLimitError anywhere in its source chain is a refusal, any other a failure.
+///         let _ = invoice;
+///         Ok(Done::new())
+///     }
+/// }
+/// ```
+pub trait Handler: Send + Sync + 'static {
+    /// The terms under which a message's job runs, read before it is admitted. A message that is no job is
+    /// [`Undecodable`]: it ends alone, without a call.
+    ///
+    /// # Errors
+    /// When the message is no job of this handler.
+    fn terms(&self, message: &Message) -> Result<Terms, Undecodable> {
+        Ok(Terms::of(message))
+    }
+
+    /// Performs the job once.
+    fn handle(&self, job: Job) -> impl Future<Output = Result<Done, Interrupt>> + Send;
+}
+
+/// Answers the RATE_LIMITED event in the integration's place of the default handler.
+///
+/// A handler that panics or takes longer than its time limit has said [`Verdict::Default`].
+pub trait RateLimitedHandler: Send + Sync + 'static {
+    /// What is to become of the job that was refused.
+    fn rate_limited(&self, event: &RateLimited) -> impl Future<Output = Verdict> + Send;
+}
+
+/// The terms of a job: what admission, gates and fairness need to know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The caller's name for the job.
+    pub job_id: String,
+    /// The provider that it calls.
+    pub provider: String,
+    /// The scope whose limit it shares.
+    pub scope: ScopeKey,
+    /// The fairness key.
+    pub tenant: Option<String>,
+    /// The caller's process that it is part of.
+    pub run: Option<String>,
+    /// Not before this moment.
+    pub not_before: Option<Timestamp>,
+    /// After this moment it is useless.
+    pub deadline: Option<Timestamp>,
+    /// Whether its call may be made a second time without harm.
+    pub repeatable: bool,
+    /// How long its call may take.
+    pub timeout: Duration,
+    /// The provider's configured rate.
+    pub pace: Option<Pace>,
+    /// How many calls of its scope may be in flight in this process.
+    pub max_in_flight: Option<u32>,
+    /// The provider's own retry policy.
+    pub retry: Option<RetryPolicy>,
+}
+
+impl Terms {
+    /// The terms of a job about which nothing is known: one scope for all, repeatable, 30 s a call.
+    #[must_use]
+    pub fn of(message: &Message) -> Self {
+        Self {
+            job_id: message.id.clone(),
+            provider: "default".to_string(),
+            scope: ScopeKey::provider("default"),
+            tenant: message.group.clone(),
+            run: None,
+            not_before: None,
+            deadline: None,
+            repeatable: true,
+            timeout: Duration::from_secs(30),
+            pace: None,
+            max_in_flight: None,
+            retry: None,
+        }
+    }
+}
+
+/// A message that is no job, with the reason in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecodable {
+    reason: String,
+}
+
+impl Undecodable {
+    /// No job, for this reason.
+    #[must_use]
+    pub fn new(reason: &str) -> Self {
+        Self { reason: reason.to_string() }
+    }
+
+    /// Why.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.reason
+    }
+}
+
+/// What a handler is given.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub(crate) message: Arc<Message>,
+    pub(crate) terms: Arc<Terms>,
+    pub(crate) identity: Identity,
+    pub(crate) delivery: Delivery,
+    pub(crate) must_end_by: Timestamp,
+    pub(crate) counters: adjourn_core::Counters,
+}
+
+/// How this delivery stands with its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delivery {
+    /// How often the message was received, this time included.
+    pub receive_count: u32,
+    /// After how many receives the queue gives it up; none where it is not known.
+    pub max_receive_count: Option<u32>,
+    /// Whether the queue gives it up after this one.
+    pub is_last_attempt: bool,
+}
+
+impl Job {
+    /// The caller's name for the job.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.terms.job_id
+    }
+
+    /// Which step of which job this is; its `id` part is the same on every attempt.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The message's body.
+    #[must_use]
+    pub fn body(&self) -> &str {
+        &self.message.body
+    }
+
+    /// The whole message.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The terms that [`Handler::terms`] gave.
+    #[must_use]
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// A rejection that says where the body is no such JSON: no further attempt would read it.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Interrupt> {
+        serde_json::from_str(self.body())
+            .map_err(|error| Interrupt::rejected(Fault::new(&format!("the body is not the expected JSON: {error}"))))
+    }
+
+    /// How this delivery stands with its queue.
+    #[must_use]
+    pub fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+
+    /// The moment by which the call has to be over.
+    #[must_use]
+    pub fn must_end_by(&self) -> Timestamp {
+        self.must_end_by
+    }
+
+    /// What the job has used up so far.
+    #[must_use]
+    pub fn counters(&self) -> adjourn_core::Counters {
+        self.counters
+    }
+}
+
+/// A job that had its effect.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Done {
+    pub(crate) status: Option<u16>,
+    pub(crate) result: Option<String>,
+}
+
+impl Done {
+    /// Done, and nothing to add.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The status of the response that said so.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// A result that is stored where the store keeps results.
+    #[must_use]
+    pub fn result(mut self, result: String) -> Self {
+        self.result = Some(result);
+        self
+    }
+
+    /// The status of the response that said so.
+    #[must_use]
+    pub fn last_status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The result that is to be stored.
+    #[must_use]
+    pub fn stored_result(&self) -> Option<&str> {
+        self.result.as_deref()
+    }
+}
+
+/// Why a handler did not get to its end.
+///
+/// Every error becomes one by `?`: with a [`RateLimitError`] anywhere in its source chain it is a refusal, otherwise a
+/// failure, which is tried again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Throttled(Box<Signal>),
+    Failed(Fault),
+    Unknown(Fault),
+    Rejected(Fault),
+}
+
+impl Interrupt {
+    /// The provider said "not now".
+    #[must_use]
+    pub fn throttled(signal: Signal) -> Self {
+        Self { kind: Kind::Throttled(Box::new(signal)) }
+    }
+
+    /// It failed and may be tried again.
+    #[must_use]
+    pub fn failed(fault: Fault) -> Self {
+        Self { kind: Kind::Failed(fault) }
+    }
+
+    /// It may have had its effect and must not be repeated.
+    #[must_use]
+    pub fn unknown(fault: Fault) -> Self {
+        Self { kind: Kind::Unknown(fault) }
+    }
+
+    /// It can never succeed.
+    #[must_use]
+    pub fn rejected(fault: Fault) -> Self {
+        Self { kind: Kind::Rejected(fault) }
+    }
+
+    /// The outcome that this interrupt is.
+    #[must_use]
+    pub fn into_outcome(self) -> Outcome {
+        match self.kind {
+            Kind::Throttled(signal) => Outcome::Throttled(*signal),
+            Kind::Failed(fault) => Outcome::Failed(fault),
+            Kind::Unknown(fault) => Outcome::Unknown(fault),
+            Kind::Rejected(fault) => Outcome::Rejected(fault),
+        }
+    }
+}
+
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for Interrupt {
+    fn from(error: E) -> Self {
+        let mut words = error.to_string();
+        let mut link: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+        while let Some(error) = link {
+            if let Some(refusal) = error.downcast_ref::<RateLimitError>() {
+                return Self::throttled(refusal.signal().clone());
+            }
+            link = error.source();
+            if let Some(source) = link {
+                words = format!("{words}: {source}");
+            }
+        }
+        Self::failed(Fault::new(&words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{error::Error, fmt};
+
+    #[derive(Debug)]
+    struct Wrapped(Box<dyn Error + Send + Sync>);
+    impl fmt::Display for Wrapped {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the client gave up")
+        }
+    }
+    impl Error for Wrapped {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(self.0.as_ref())
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_found_anywhere_in_a_source_chain() {
+        let refusal = Signal::new("acme", Timestamp::EPOCH).reason("burst");
+        let error = Wrapped(Box::new(Wrapped(Box::new(RateLimitError::from(refusal.clone())))));
+        assert_eq!(Interrupt::from(error).into_outcome(), Outcome::Throttled(refusal));
+    }
+
+    #[test]
+    fn any_other_error_is_a_failure_with_its_whole_chain_in_words() {
+        let error = Wrapped(Box::new(std::io::Error::other("connection reset")));
+        assert_eq!(
+            Interrupt::from(error).into_outcome(),
+            Outcome::Failed(Fault::new("the client gave up: connection reset"))
+        );
+    }
+}

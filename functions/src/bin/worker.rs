@@ -1,0 +1,2 @@
+//! The worker function.
+fn main() {}
