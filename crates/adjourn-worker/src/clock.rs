@@ -22,7 +22,9 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is where the wall clock is read")]
     fn now(&self) -> Timestamp {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
         Timestamp::from_unix_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
@@ -46,7 +48,10 @@ impl VirtualClock {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is where virtual time is read")]
     pub fn starting_at(start: Timestamp) -> Self {
-        Self { start, origin: tokio::time::Instant::now() }
+        Self {
+            start,
+            origin: tokio::time::Instant::now(),
+        }
     }
 }
 

@@ -107,7 +107,9 @@ impl RateLimited {
             event_type: "RATE_LIMITED",
             version: 1,
             retry_at: signal.earliest_retry_at(),
-            wait_ms: signal.wait().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            wait_ms: signal
+                .wait()
+                .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             reason: signal.why().to_string(),
             kind: signal.limit_kind(),
             provider: signal.provider().to_string(),
@@ -129,7 +131,12 @@ impl RateLimited {
     }
 
     pub(crate) fn decided(mut self, decision: NoticeDecision) -> Notice {
-        if self.message.body.as_ref().is_some_and(|body| body.len() > MAX_SINK_BODY) {
+        if self
+            .message
+            .body
+            .as_ref()
+            .is_some_and(|body| body.len() > MAX_SINK_BODY)
+        {
             self.message.body = None;
             self.message.body_omitted = true;
         }

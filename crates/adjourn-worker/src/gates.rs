@@ -5,6 +5,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use tokio::sync::{Notify, futures::Notified};
+
 use adjourn_core::{Gate, Pace, Passage, ScopeKey, Timestamp};
 
 use crate::Terms;
@@ -16,13 +18,16 @@ const MOST_GATES: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Gates {
     gates: Mutex<HashMap<ScopeKey, Gate>>,
+    ended: Notify,
 }
 
 impl Gates {
     /// What the gate of this job's scope says.
     #[must_use]
     pub fn check(&self, terms: &Terms, now: Timestamp) -> Passage {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| gate.check(now))
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| {
+            gate.check(now)
+        })
     }
 
     /// How many calls of a scope may start now, at most `most`.
@@ -42,7 +47,10 @@ impl Gates {
     pub fn closed(&self, now: Timestamp) -> Vec<(ScopeKey, Timestamp, String)> {
         self.lock()
             .iter()
-            .filter_map(|(scope, gate)| gate.closed(now).map(|(until, why)| (scope.clone(), until, why.to_string())))
+            .filter_map(|(scope, gate)| {
+                gate.closed(now)
+                    .map(|(until, why)| (scope.clone(), until, why.to_string()))
+            })
             .collect()
     }
 
@@ -55,6 +63,11 @@ impl Gates {
                 }
             });
         }
+    }
+
+    /// Completes when a call of some scope has ended after this was made.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.ended.notified()
     }
 
     /// Starts a call if the gate lets it pass.
@@ -70,14 +83,19 @@ impl Gates {
 
     pub(crate) fn give_back(&self, terms: &Terms, now: Timestamp) {
         self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::give_back);
+        self.ended.notify_waiters();
     }
 
     pub(crate) fn end(&self, terms: &Terms, now: Timestamp) {
         self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::end);
+        self.ended.notify_waiters();
     }
 
     pub(crate) fn succeed(&self, terms: &Terms, started_at: Timestamp, now: Timestamp) {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| gate.succeed(started_at));
+        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| {
+            gate.succeed(started_at)
+        });
+        self.ended.notify_waiters();
     }
 
     pub(crate) fn close(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) -> bool {
@@ -100,7 +118,9 @@ impl Gates {
         if gates.len() >= MOST_GATES && !gates.contains_key(scope) {
             gates.retain(|_, gate| !gate.is_idle(now));
         }
-        act(gates.entry(scope.clone()).or_insert_with(|| Gate::new(pace, max_in_flight)))
+        act(gates
+            .entry(scope.clone())
+            .or_insert_with(|| Gate::new(pace, max_in_flight)))
     }
 
     /// A gate is never left half changed by a panic, so a poisoned lock is as good as another.

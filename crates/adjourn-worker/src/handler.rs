@@ -105,7 +105,9 @@ impl Undecodable {
     /// No job, for this reason.
     #[must_use]
     pub fn new(reason: &str) -> Self {
-        Self { reason: reason.to_string() }
+        Self {
+            reason: reason.to_string(),
+        }
     }
 
     /// Why.
@@ -259,25 +261,33 @@ impl Interrupt {
     /// The provider said "not now".
     #[must_use]
     pub fn throttled(signal: Signal) -> Self {
-        Self { kind: Kind::Throttled(Box::new(signal)) }
+        Self {
+            kind: Kind::Throttled(Box::new(signal)),
+        }
     }
 
     /// It failed and may be tried again.
     #[must_use]
     pub fn failed(fault: Fault) -> Self {
-        Self { kind: Kind::Failed(fault) }
+        Self {
+            kind: Kind::Failed(fault),
+        }
     }
 
     /// It may have had its effect and must not be repeated.
     #[must_use]
     pub fn unknown(fault: Fault) -> Self {
-        Self { kind: Kind::Unknown(fault) }
+        Self {
+            kind: Kind::Unknown(fault),
+        }
     }
 
     /// It can never succeed.
     #[must_use]
     pub fn rejected(fault: Fault) -> Self {
-        Self { kind: Kind::Rejected(fault) }
+        Self {
+            kind: Kind::Rejected(fault),
+        }
     }
 
     /// The outcome that this interrupt is.

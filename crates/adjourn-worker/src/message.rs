@@ -61,7 +61,10 @@ impl Attribute {
     /// A `String` attribute.
     #[must_use]
     pub fn text(value: &str) -> Self {
-        Self { data_type: "String".to_string(), value: AttributeValue::Text(value.to_string()) }
+        Self {
+            data_type: "String".to_string(),
+            value: AttributeValue::Text(value.to_string()),
+        }
     }
 
     /// The bytes of its value.

@@ -45,19 +45,27 @@ enum Because {
 
 impl Proof {
     pub(crate) fn completed() -> Self {
-        Self { because: Because::Completed }
+        Self {
+            because: Because::Completed,
+        }
     }
 
     pub(crate) fn dropped(reason: String) -> Self {
-        Self { because: Because::Dropped(reason) }
+        Self {
+            because: Because::Dropped(reason),
+        }
     }
 
     pub(crate) fn discarded(why: Discarded) -> Self {
-        Self { because: Because::Discarded(why) }
+        Self {
+            because: Because::Discarded(why),
+        }
     }
 
     pub(crate) fn handoff(handoff: Handoff) -> Self {
-        Self { because: Because::Handoff(handoff) }
+        Self {
+            because: Because::Handoff(handoff),
+        }
     }
 
     /// Whether the job is done.

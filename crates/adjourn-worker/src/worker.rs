@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use adjourn_core::{Policy, Reach, Standing, Timestamp};
 
 use crate::{
-    Clock, Gates, Handler, Message, RateLimitedHandler, Settled, SystemClock,
+    Clock, Gates, Handler, Message, Performed, RateLimitedHandler, Settled, SystemClock,
     port::{EventSink, GateStore, Ledger, LogSink, Queue, Scheduler},
     verdict::{Answers, Unanswered},
 };
@@ -18,7 +18,9 @@ pub struct Worker<H> {
 
 impl<H> Clone for Worker<H> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+        Self {
+            inner: Arc::clone(&self.inner),
+        }
     }
 }
 
@@ -39,7 +41,10 @@ pub(crate) struct Inner<H> {
 
 impl<H> std::fmt::Debug for Inner<H> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker").field("queue", &self.queue).field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Worker")
+            .field("queue", &self.queue)
+            .field("policy", &self.policy)
+            .finish_non_exhaustive()
     }
 }
 
@@ -110,7 +115,9 @@ impl<H: Handler> WorkerBuilder<H> {
     /// The worker.
     #[must_use]
     pub fn build(self) -> Worker<H> {
-        Worker { inner: Arc::new(self.inner) }
+        Worker {
+            inner: Arc::new(self.inner),
+        }
     }
 }
 
@@ -150,7 +157,10 @@ impl<H: Handler> Worker<H> {
     /// What the queue and its scheduler can do together.
     #[must_use]
     pub fn reach(&self) -> Reach {
-        Reach { schedule: self.inner.scheduler.as_ref().map(|scheduler| scheduler.reach()), ..self.inner.queue.reach() }
+        Reach {
+            schedule: self.inner.scheduler.as_ref().map(|scheduler| scheduler.reach()),
+            ..self.inner.queue.reach()
+        }
     }
 
     /// Runs a batch to its settlements, in the order of the messages. `ends_at` is when the invocation ends.
@@ -171,5 +181,3 @@ impl<H: Handler> Worker<H> {
         crate::settle::settle(self, performed).await
     }
 }
-
-pub use crate::perform::Performed;

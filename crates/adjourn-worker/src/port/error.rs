@@ -19,17 +19,26 @@ enum Kind {
 impl PortError {
     /// It will not be done, now or later.
     pub fn refused(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind: Kind::Refused, source: source.into() }
+        Self {
+            kind: Kind::Refused,
+            source: source.into(),
+        }
     }
 
     /// Too many requests; later it may be done.
     pub fn throttled(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind: Kind::Throttled, source: source.into() }
+        Self {
+            kind: Kind::Throttled,
+            source: source.into(),
+        }
     }
 
     /// A passing fault, or a reply that was lost: it may have been done.
     pub fn transient(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { kind: Kind::Transient, source: source.into() }
+        Self {
+            kind: Kind::Transient,
+            source: source.into(),
+        }
     }
 
     /// Whether the service asked for fewer requests.
