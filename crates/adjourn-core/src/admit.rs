@@ -3,9 +3,7 @@
 use alloc::{format, string::String};
 use core::time::Duration;
 
-use crate::{
-    Cause, Ending, EndingKind, Envelope, Passage, Policy, QueueKind, ScopeKey, Timestamp, UnsafeRedelivery,
-};
+use crate::{Cause, Ending, EndingKind, Envelope, Passage, Policy, QueueKind, ScopeKey, Timestamp, UnsafeRedelivery};
 
 /// A wait shorter than this, just before the call, is none: queues delay by whole seconds.
 const NO_WAIT: Duration = Duration::from_secs(1);
@@ -97,7 +95,10 @@ pub fn admit(policy: &Policy, facts: &AdmissionFacts<'_>) -> Admission {
     if let Standing::Over(why) = facts.standing {
         return Admission::Discard(why);
     }
-    if let Some(ending) = crashed(facts).or_else(|| repeated_unsafely(policy, facts)).or_else(|| too_late(facts)) {
+    if let Some(ending) = crashed(facts)
+        .or_else(|| repeated_unsafely(policy, facts))
+        .or_else(|| too_late(facts))
+    {
         return Admission::End(ending);
     }
     if let Some(wait) = not_due(policy, facts) {
@@ -165,7 +166,10 @@ fn repeated_unsafely(policy: &Policy, facts: &AdmissionFacts<'_>) -> Option<Endi
 fn too_late(facts: &AdmissionFacts<'_>) -> Option<Ending> {
     let deadline = facts.deadline?;
     if facts.now >= deadline {
-        return Some(Ending::new(EndingKind::Deadline, &format!("its deadline {deadline} has passed; it was not sent")));
+        return Some(Ending::new(
+            EndingKind::Deadline,
+            &format!("its deadline {deadline} has passed; it was not sent"),
+        ));
     }
     let not_before = facts.not_before.filter(|&at| at > deadline)?;
     Some(Ending::new(
@@ -198,7 +202,11 @@ fn not_due(policy: &Policy, facts: &AdmissionFacts<'_>) -> Option<Admission> {
         (Cause::NotDue, _) => format!("it arrived before its due time {at}"),
         _ => format!("the job itself says not before {at}"),
     };
-    Some(Admission::Park { until: facts.now + left, cause, reason })
+    Some(Admission::Park {
+        until: facts.now + left,
+        cause,
+        reason,
+    })
 }
 
 fn in_process(policy: &Policy, left: Duration) -> bool {

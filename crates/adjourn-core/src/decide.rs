@@ -8,100 +8,15 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Counters, Kind, Monthly, Policy, Signal, Timestamp, signal::truncated};
+use crate::{
+    Cap, Counters, Ending, EndingKind, Fault, Kind, Monthly, Outcome, Policy, Signal, Timestamp, Verdict,
+    signal::truncated,
+};
 
 /// The most that jitter adds to a deferral.
 const MAX_DEFERRAL_JITTER: Duration = Duration::from_secs(30);
 /// The least wait after a refusal whose moment is zero or already past.
 const PAST_FLOOR: Duration = Duration::from_secs(1);
-
-/// What a job's run came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It had its effect.
-    Done,
-    /// The provider said "not now".
-    Throttled(Signal),
-    /// It failed and may be tried again.
-    Failed(Fault),
-    /// It may or may not have had its effect, and must not be repeated.
-    Unknown(Fault),
-    /// It can never succeed.
-    Rejected(Fault),
-}
-
-/// What went wrong, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    reason: String,
-    status: Option<u16>,
-    retry_at: Option<Timestamp>,
-}
-
-impl Fault {
-    /// A fault with its reason (cut at 500 bytes).
-    #[must_use]
-    pub fn new(reason: &str) -> Self {
-        Self { reason: truncated(reason, Signal::MAX_REASON_BYTES).to_string(), status: None, retry_at: None }
-    }
-
-    /// The status of the response that said so.
-    #[must_use]
-    pub fn status(mut self, status: u16) -> Self {
-        self.status = Some(status);
-        self
-    }
-
-    /// The moment before which a server error asked for no further attempt.
-    #[must_use]
-    pub fn retry_at(mut self, at: Timestamp) -> Self {
-        self.retry_at = Some(at);
-        self
-    }
-
-    /// What went wrong.
-    #[must_use]
-    pub fn why(&self) -> &str {
-        &self.reason
-    }
-
-    /// The status of the response that said so.
-    #[must_use]
-    pub fn last_status(&self) -> Option<u16> {
-        self.status
-    }
-
-    /// The moment before which the server asked for no further attempt.
-    #[must_use]
-    pub fn not_before(&self) -> Option<Timestamp> {
-        self.retry_at
-    }
-}
-
-/// What the integration's own handler of the RATE_LIMITED event answered.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum Verdict {
-    /// The default handler decides.
-    #[default]
-    Default,
-    /// Not before this moment; never earlier than the provider said.
-    Defer {
-        /// Not before this moment.
-        until: Timestamp,
-    },
-    /// The job is not wanted any more.
-    Drop {
-        /// Why.
-        reason: String,
-    },
-    /// Counts as a failure, at the later of the backoff and the provider's moment.
-    Retry,
-    /// The job has failed for good.
-    DeadLetter {
-        /// Why.
-        reason: String,
-    },
-}
 
 /// What happens to the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,112 +86,6 @@ pub enum Counter {
     Failure,
 }
 
-/// The end of a job that did not succeed, with its cause in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
-    kind: EndingKind,
-    reason: String,
-    status: Option<u16>,
-}
-
-/// The named ends. There is no other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum EndingKind {
-    /// A cap was reached.
-    Exhausted(Cap),
-    /// It can never succeed.
-    Rejected,
-    /// It is useless by now, or would be.
-    Deadline,
-    /// It may have had its effect and must not be repeated.
-    Unknown,
-    /// Its message is no job.
-    Undecodable,
-    /// It was delivered again and again, and the process did not survive it.
-    Crashed,
-    /// It has to wait and nothing can hold it.
-    Unholdable,
-}
-
-/// Which cap was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cap {
-    /// `max_attempts`.
-    Attempts,
-    /// `max_deferrals`.
-    Deferrals,
-    /// `max_deferred_ms`.
-    DeferredTime,
-    /// `max_hops`.
-    Hops,
-    /// `unknown_max_ms`.
-    UnknownTime,
-    /// A monthly quota that names no reset.
-    MonthlyQuota,
-}
-
-impl Ending {
-    /// An end with its cause in words.
-    #[must_use]
-    pub fn new(kind: EndingKind, reason: &str) -> Self {
-        Self { kind, reason: truncated(reason, Signal::MAX_REASON_BYTES).to_string(), status: None }
-    }
-
-    /// The last status that the provider answered.
-    #[must_use]
-    pub fn status(mut self, status: Option<u16>) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// Which end.
-    #[must_use]
-    pub fn kind(&self) -> EndingKind {
-        self.kind
-    }
-
-    /// Its cause in words.
-    #[must_use]
-    pub fn why(&self) -> &str {
-        &self.reason
-    }
-
-    /// The last status that the provider answered.
-    #[must_use]
-    pub fn last_status(&self) -> Option<u16> {
-        self.status
-    }
-
-    /// The word for this end in logs, receipts and dead letters.
-    #[must_use]
-    pub fn word(&self) -> &'static str {
-        match self.kind {
-            EndingKind::Exhausted(_) => "exhausted",
-            EndingKind::Rejected => "rejected",
-            EndingKind::Deadline => "deadline",
-            EndingKind::Unknown => "unknown",
-            EndingKind::Undecodable => "undecodable",
-            EndingKind::Crashed => "crashed",
-            EndingKind::Unholdable => "unholdable",
-        }
-    }
-
-    /// Whether the job's state is `exhausted` (a cap on waits) rather than `failed`.
-    #[must_use]
-    pub fn is_exhausted(&self) -> bool {
-        match self.kind {
-            EndingKind::Exhausted(Cap::Attempts) => false,
-            EndingKind::Exhausted(_) => true,
-            EndingKind::Rejected
-            | EndingKind::Deadline
-            | EndingKind::Unknown
-            | EndingKind::Undecodable
-            | EndingKind::Crashed
-            | EndingKind::Unholdable => false,
-        }
-    }
-}
-
 /// What is known of a job when its outcome is decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -322,7 +131,12 @@ pub fn decide(
     now: Timestamp,
     entropy: u64,
 ) -> Decision {
-    let context = Context { policy, facts, now, entropy };
+    let context = Context {
+        policy,
+        facts,
+        now,
+        entropy,
+    };
     match outcome {
         Outcome::Done => Decision::Complete,
         Outcome::Throttled(signal) => context.throttled(signal, verdict),
@@ -341,11 +155,19 @@ pub fn decide(
 /// Only [`Cause::NotBefore`] may wait past `max_deferred`, since that is the sender's own wish.
 #[must_use]
 pub fn hop(policy: &Policy, facts: &Facts, until: Timestamp, cause: Cause, reason: &str, now: Timestamp) -> Decision {
-    let context = Context { policy, facts, now, entropy: 0 };
+    let context = Context {
+        policy,
+        facts,
+        now,
+        entropy: 0,
+    };
     if facts.counters.hops >= policy.deferral.max_hops {
         return exhausted(
             Cap::Hops,
-            &format!("handed on {} times without a call (max_hops): {reason}", facts.counters.hops),
+            &format!(
+                "handed on {} times without a call (max_hops): {reason}",
+                facts.counters.hops
+            ),
         );
     }
     if let Some(end) = context.past_deadline(until, reason, None) {
@@ -386,7 +208,8 @@ impl Context<'_> {
             Verdict::Drop { reason } => Decision::Drop { reason: reason.clone() },
             Verdict::Retry => {
                 let fault = Fault::new(signal.why());
-                let fault = Fault { status, retry_at: self.allowed(signal), ..fault };
+                let fault = status.map_or(fault.clone(), |status| fault.status(status));
+                let fault = self.allowed(signal).map_or(fault.clone(), |at| fault.retry_at(at));
                 self.failed(&fault)
             }
             Verdict::DeadLetter { reason } => Decision::End(Ending::new(EndingKind::Rejected, reason).status(status)),
@@ -398,12 +221,17 @@ impl Context<'_> {
         let status = signal.observation().status;
         if signal.limit_kind() == Kind::AccountDisabled {
             return Decision::End(
-                Ending::new(EndingKind::Rejected, &format!("account disabled, no wait helps: {}", signal.why()))
-                    .status(status),
+                Ending::new(
+                    EndingKind::Rejected,
+                    &format!("account disabled, no wait helps: {}", signal.why()),
+                )
+                .status(status),
             );
         }
         if let Some(allowed) = self.allowed(signal) {
-            let anomaly = signal.is_past().then_some("the provider named a moment that was already past");
+            let anomaly = signal
+                .is_past()
+                .then_some("the provider named a moment that was already past");
             return self.deferral(allowed, signal, Cause::RefusedUntil, anomaly);
         }
         let classified_otherwise = status.is_some_and(|status| status != 429);
@@ -429,7 +257,12 @@ impl Context<'_> {
     }
 
     fn probe(&self, signal: &Signal) -> Decision {
-        self.deferral(self.now + self.floored(self.policy.deferral.probe_interval), signal, Cause::Refused, None)
+        self.deferral(
+            self.now + self.floored(self.policy.deferral.probe_interval),
+            signal,
+            Cause::Refused,
+            None,
+        )
     }
 
     fn ladder(&self, signal: &Signal) -> Decision {
@@ -464,7 +297,10 @@ impl Context<'_> {
         if made >= deferral.max_deferrals {
             return exhausted_with(
                 Cap::Deferrals,
-                &format!("deferral cap: deferred {made} times (max_deferrals), and refused again: {}", signal.why()),
+                &format!(
+                    "deferral cap: deferred {made} times (max_deferrals), and refused again: {}",
+                    signal.why()
+                ),
                 status,
             );
         }
@@ -474,7 +310,11 @@ impl Context<'_> {
         if let Some(end) = self.past_deadline(until, signal.why(), status) {
             return end;
         }
-        let spread = until.since(self.now).checked_div(10).unwrap_or_default().min(MAX_DEFERRAL_JITTER);
+        let spread = until
+            .since(self.now)
+            .checked_div(10)
+            .unwrap_or_default()
+            .min(MAX_DEFERRAL_JITTER);
         // Jitter only adds, and it never turns an allowed wait into one past a cap.
         let mut latest = self.first_deferred_at() + deferral.max_deferred;
         if let Some(deadline) = self.facts.deadline {
@@ -563,11 +403,16 @@ fn exhausted_with(cap: Cap, reason: &str, status: Option<u16>) -> Decision {
 /// The wait of rung `n`; the last one repeats, and an empty ladder waits nothing.
 fn rung(ladder: &[Duration], n: u32) -> Duration {
     let last = ladder.len().saturating_sub(1);
-    ladder.get(usize::try_from(n).unwrap_or(usize::MAX).min(last)).copied().unwrap_or_default()
+    ladder
+        .get(usize::try_from(n).unwrap_or(usize::MAX).min(last))
+        .copied()
+        .unwrap_or_default()
 }
 
 /// A share of `span` from nothing to all of it, in ten-thousandths, by `entropy`.
 fn share(span: Duration, entropy: u64) -> Duration {
     let parts = u32::try_from(entropy % 10_001).unwrap_or_default();
-    span.checked_mul(parts).and_then(|span| span.checked_div(10_000)).unwrap_or_default()
+    span.checked_mul(parts)
+        .and_then(|span| span.checked_div(10_000))
+        .unwrap_or_default()
 }

@@ -46,7 +46,9 @@ impl DeferralId {
     fn fits(name: &str) -> bool {
         !name.is_empty()
             && name.len() <= Self::MAX_BYTES
-            && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
     }
 
     /// The id as text.
@@ -78,13 +80,21 @@ impl Identity {
     /// The identity of a message that was never handed on.
     #[must_use]
     pub fn first(id: DeferralId) -> Self {
-        Self { id, epoch: 0, sequence: 0 }
+        Self {
+            id,
+            epoch: 0,
+            sequence: 0,
+        }
     }
 
     /// The identity of the next hand-off.
     #[must_use]
     pub fn next(&self) -> Self {
-        Self { id: self.id.clone(), epoch: self.epoch, sequence: self.sequence.saturating_add(1) }
+        Self {
+            id: self.id.clone(),
+            epoch: self.epoch,
+            sequence: self.sequence.saturating_add(1),
+        }
     }
 
     /// A number that is the same for the same step: the seed of its jitter.
@@ -257,7 +267,10 @@ impl Envelope {
         let Some(text) = attribute else { return Reading::Absent };
         let reject = |words: String| Reading::Rejected(EnvelopeProblem { words });
         if text.len() > MAX_ENVELOPE_BYTES {
-            return reject(format!("{} bytes, at most {MAX_ENVELOPE_BYTES} are an envelope", text.len()));
+            return reject(format!(
+                "{} bytes, at most {MAX_ENVELOPE_BYTES} are an envelope",
+                text.len()
+            ));
         }
         let wire: Wire<'_> = match serde_json::from_str(text) {
             Ok(wire) => wire,
@@ -267,7 +280,9 @@ impl Envelope {
             return reject(String::from("its id is no deferral id"));
         }
         if u128::from_str_radix(&wire.hash, 16).ok() != Some(content.0) {
-            return reject(String::from("it was written for another message: the hash of queue, group and body differs"));
+            return reject(String::from(
+                "it was written for another message: the hash of queue, group and body differs",
+            ));
         }
         let counter = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let due = wire.due.min(now + FURTHEST_DUE);
@@ -298,9 +313,16 @@ impl Envelope {
             || envelope.first_deferred_at != wire.first_deferred_at
             || envelope.unnamed_since != wire.unnamed_since
             || envelope.rest.is_some() != wire.rest_ms.is_some()
-            || [wire.epoch, wire.sequence, wire.deferrals, wire.hops, wire.failures, wire.unnamed]
-                .iter()
-                .any(|&n| n > u64::from(u32::MAX));
+            || [
+                wire.epoch,
+                wire.sequence,
+                wire.deferrals,
+                wire.hops,
+                wire.failures,
+                wire.unnamed,
+            ]
+            .iter()
+            .any(|&n| n > u64::from(u32::MAX));
         Reading::Read { envelope, clamped }
     }
 
@@ -322,7 +344,9 @@ impl Envelope {
             epoch: u64::from(self.identity.epoch),
             sequence: u64::from(self.identity.sequence),
             due: self.due,
-            rest_ms: self.rest.map(|rest| u64::try_from(crate::time::millis_up(rest)).unwrap_or(0)),
+            rest_ms: self
+                .rest
+                .map(|rest| u64::try_from(crate::time::millis_up(rest)).unwrap_or(0)),
             first_deferred_at: self.first_deferred_at,
             unnamed_since: self.unnamed_since,
             deferrals: u64::from(self.counters.deferrals),
@@ -357,7 +381,12 @@ mod tests {
         envelope.due = now() + Duration::from_millis(30_250);
         envelope.rest = Some(Duration::from_millis(250));
         envelope.first_deferred_at = Some(now());
-        envelope.counters = Counters { deferrals: 2, hops: 1, failures: 1, unnamed: 2 };
+        envelope.counters = Counters {
+            deferrals: 2,
+            hops: 1,
+            failures: 1,
+            unnamed: 2,
+        };
         envelope.reason = "burst".to_string();
         envelope
     }
@@ -368,15 +397,27 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        assert_eq!(read(&sample().write()), Reading::Read { envelope: sample(), clamped: false });
+        assert_eq!(
+            read(&sample().write()),
+            Reading::Read {
+                envelope: sample(),
+                clamped: false
+            }
+        );
         assert_eq!(Envelope::read(None, content(), now()), Reading::Absent);
     }
 
     #[test]
     fn an_envelope_copied_onto_another_message_is_no_envelope() {
         let text = sample().write();
-        for other in [Content::of("q2", None, b"{}"), Content::of("q", Some(""), b"{}"), Content::of("q", None, b"[]")] {
-            let Reading::Rejected(problem) = Envelope::read(Some(&text), other, now()) else { panic!("accepted") };
+        for other in [
+            Content::of("q2", None, b"{}"),
+            Content::of("q", Some(""), b"{}"),
+            Content::of("q", None, b"[]"),
+        ] {
+            let Reading::Rejected(problem) = Envelope::read(Some(&text), other, now()) else {
+                panic!("accepted")
+            };
             assert!(problem.to_string().contains("another message"));
         }
     }
@@ -389,7 +430,9 @@ mod tests {
             .replace("\"due\":\"2026", "\"due\":\"9926")
             .replace("\"restMs\":250", "\"restMs\":86400000")
             .replace("\"firstDeferredAt\":\"2026", "\"firstDeferredAt\":\"2926");
-        let Reading::Read { envelope, clamped } = read(&hostile) else { panic!("not read") };
+        let Reading::Read { envelope, clamped } = read(&hostile) else {
+            panic!("not read")
+        };
         assert!(clamped);
         assert_eq!(envelope.counters.deferrals, u32::MAX);
         assert_eq!(envelope.due, now() + FURTHEST_DUE);
@@ -399,7 +442,16 @@ mod tests {
     #[test]
     fn rubbish_is_absent_with_a_reason() {
         let long = "x".repeat(2000);
-        for text in ["", "{}", "null", "[1]", "{\"v\":1", "\u{0}", &long, &sample().write().replace("m-1", "m 1")] {
+        for text in [
+            "",
+            "{}",
+            "null",
+            "[1]",
+            "{\"v\":1",
+            "\u{0}",
+            &long,
+            &sample().write().replace("m-1", "m 1"),
+        ] {
             assert!(matches!(read(text), Reading::Rejected(_)), "{text}");
         }
     }
@@ -407,7 +459,13 @@ mod tests {
     #[test]
     fn a_newer_writers_extra_fields_are_passed_over() {
         let newer = sample().write().replace("{\"v\":1", "{\"v\":7,\"colour\":\"green\"");
-        assert_eq!(read(&newer), Reading::Read { envelope: sample(), clamped: false });
+        assert_eq!(
+            read(&newer),
+            Reading::Read {
+                envelope: sample(),
+                clamped: false
+            }
+        );
     }
 
     #[test]
@@ -418,7 +476,9 @@ mod tests {
         envelope.end = Some("é".repeat(5000));
         let text = envelope.write();
         assert!(text.len() <= MAX_ENVELOPE_BYTES, "{}", text.len());
-        let Reading::Read { envelope: back, .. } = read(&text) else { panic!("not read") };
+        let Reading::Read { envelope: back, .. } = read(&text) else {
+            panic!("not read")
+        };
         assert_eq!(back.counters, envelope.counters);
         assert!(!back.reason.is_empty());
     }

@@ -28,7 +28,10 @@ impl Pace {
     #[must_use]
     pub fn new(requests: u32, period: Duration) -> Self {
         let burst = requests.max(1);
-        Self { interval: period.checked_div(burst).unwrap_or(period), burst }
+        Self {
+            interval: period.checked_div(burst).unwrap_or(period),
+            burst,
+        }
     }
 
     fn tolerance(self) -> Duration {
@@ -88,13 +91,19 @@ impl Gate {
     #[must_use]
     pub fn check(&self, now: Timestamp) -> Passage {
         if self.closed_until > now {
-            return Passage::Closed { until: self.closed_until, reason: self.reason.clone() };
+            return Passage::Closed {
+                until: self.closed_until,
+                reason: self.reason.clone(),
+            };
         }
         if self.room() == 0 {
             return Passage::Full;
         }
         match self.next_start() {
-            Some(at) if at > now => Passage::Closed { until: at, reason: String::from("the configured rate is spent") },
+            Some(at) if at > now => Passage::Closed {
+                until: at,
+                reason: String::from("the configured rate is spent"),
+            },
             _ => Passage::Open,
         }
     }
@@ -168,7 +177,10 @@ impl Gate {
         if started_at < self.changed_at {
             return;
         }
-        self.window = self.window.map(|window| window.saturating_add(1)).filter(|&window| window < OPEN_AT);
+        self.window = self
+            .window
+            .map(|window| window.saturating_add(1))
+            .filter(|&window| window < OPEN_AT);
     }
 
     /// A call was refused at `now`: closed until the later of what is known and `until`.
@@ -207,12 +219,17 @@ impl Gate {
         let position = turn.saturating_add(1);
         let second = position.ilog2();
         let start = 1_u32.checked_shl(second).unwrap_or(1);
-        let within = u64::from(position.saturating_sub(start)).saturating_mul(1000).checked_div(u64::from(start));
+        let within = u64::from(position.saturating_sub(start))
+            .saturating_mul(1000)
+            .checked_div(u64::from(start));
         Duration::from_secs(u64::from(second)).saturating_add(Duration::from_millis(within.unwrap_or(0)))
     }
 
     fn room(&self) -> u32 {
-        let most = self.window.unwrap_or(u32::MAX).min(self.max_in_flight.unwrap_or(u32::MAX));
+        let most = self
+            .window
+            .unwrap_or(u32::MAX)
+            .min(self.max_in_flight.unwrap_or(u32::MAX));
         most.saturating_sub(self.in_flight)
     }
 
@@ -236,7 +253,13 @@ mod tests {
         gate.start(at(0));
         assert!(gate.refuse(at(5000), at(10), "burst"));
         assert!(!gate.refuse(at(3000), at(11), "burst"));
-        assert_eq!(gate.check(at(4999)), Passage::Closed { until: at(5000), reason: "burst".to_string() });
+        assert_eq!(
+            gate.check(at(4999)),
+            Passage::Closed {
+                until: at(5000),
+                reason: "burst".to_string()
+            }
+        );
         assert_eq!(gate.check(at(5000)), Passage::Open);
     }
 
@@ -282,21 +305,35 @@ mod tests {
         let mut gate = Gate::new(Some(Pace::new(10, Duration::from_secs(1))), None);
         assert_eq!(gate.startable(at(0), 50), 10);
         (0..10).for_each(|_| gate.start(at(0)));
-        assert_eq!(gate.check(at(0)), Passage::Closed { until: at(100), reason: "the configured rate is spent".to_string() });
+        assert_eq!(
+            gate.check(at(0)),
+            Passage::Closed {
+                until: at(100),
+                reason: "the configured rate is spent".to_string()
+            }
+        );
         assert_eq!(gate.startable(at(250), 50), 2);
         gate.give_back();
-        assert_eq!(gate.startable(at(250), 50), 3, "a start that made no call gives its turn back");
+        assert_eq!(
+            gate.startable(at(250), 50),
+            3,
+            "a start that made no call gives its turn back"
+        );
     }
 
     #[test]
     fn parked_jobs_come_back_on_a_slope() {
         let mut gate = Gate::new(None, None);
         gate.close(at(0), at(-10), "burst");
-        let turns: Vec<u64> = (0..7).map(|_| u64::try_from(gate.turn().since(at(0)).as_millis()).unwrap()).collect();
+        let turns: Vec<u64> = (0..7)
+            .map(|_| u64::try_from(gate.turn().since(at(0)).as_millis()).unwrap())
+            .collect();
         assert_eq!(turns, [0, 1000, 1500, 2000, 2250, 2500, 2750]);
         let mut paced = Gate::new(Some(Pace::new(4, Duration::from_secs(1))), None);
         paced.close(at(0), at(-10), "burst");
-        let turns: Vec<u64> = (0..3).map(|_| u64::try_from(paced.turn().since(at(0)).as_millis()).unwrap()).collect();
+        let turns: Vec<u64> = (0..3)
+            .map(|_| u64::try_from(paced.turn().since(at(0)).as_millis()).unwrap())
+            .collect();
         assert_eq!(turns, [0, 250, 500]);
     }
 

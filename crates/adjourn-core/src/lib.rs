@@ -20,7 +20,13 @@
 //! [`route`] which road a wait takes · [`gate`] what one refusal teaches the others.
 #![no_std]
 #![deny(clippy::float_arithmetic, clippy::arithmetic_side_effects)]
-#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "a test's sums are small and an overflow would fail it"))]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::arithmetic_side_effects,
+        reason = "a test's sums are small and an overflow would fail it"
+    )
+)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -28,17 +34,21 @@ extern crate std;
 
 mod admit;
 mod decide;
+mod ending;
 mod envelope;
 mod gate;
+mod outcome;
 mod policy;
 mod route;
 mod signal;
 mod time;
 
 pub use admit::{Admission, AdmissionFacts, Discarded, Standing, admit};
-pub use decide::{Cap, Cause, Counter, Decision, Ending, EndingKind, Facts, Fault, Outcome, Verdict, Wait, decide, hop};
+pub use decide::{Cause, Counter, Decision, Facts, Wait, decide, hop};
+pub use ending::{Cap, Ending, EndingKind};
 pub use envelope::{Content, Counters, DeferralId, Envelope, EnvelopeProblem, Identity, MAX_ENVELOPE_BYTES, Reading};
 pub use gate::{Gate, Pace, Passage};
+pub use outcome::{Fault, Outcome, Verdict};
 pub use policy::{DeferralPolicy, Fallback, Fifo, Monthly, Policy, RetryPolicy, UnsafeRedelivery};
 pub use route::{Mechanism, Plan, QueueKind, Reach, Refused, Route, RouteFacts, ScheduleReach, route};
 pub use signal::{Interpretation, Kind, Observation, RateLimitError, ScopeHint, ScopeKey, Signal, Source};

@@ -76,7 +76,10 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     fn default() -> Self {
         let s = Duration::from_secs;
-        Self { max_attempts: 5, backoff: vec![s(1), s(3), s(10), s(30)] }
+        Self {
+            max_attempts: 5,
+            backoff: vec![s(1), s(3), s(10), s(30)],
+        }
     }
 }
 

@@ -203,13 +203,22 @@ pub fn route(
     refused: Refused,
     now: Timestamp,
 ) -> Route {
-    let road = Road { policy, reach, facts, refused, now };
+    let road = Road {
+        policy,
+        reach,
+        facts,
+        refused,
+        now,
+    };
     match (plan, reach.kind) {
         (Plan::End, _) => road.dead_letter(None),
         (Plan::GiveBack, QueueKind::Fifo) => Route::Leave,
         (Plan::GiveBack, QueueKind::Standard) => {
             if facts.has_room && !refused.has(Refused::RESEND) {
-                Route::Resend { delay: Duration::ZERO, rest: Some(Duration::ZERO) }
+                Route::Resend {
+                    delay: Duration::ZERO,
+                    rest: Some(Duration::ZERO),
+                }
             } else {
                 Route::Leave
             }
@@ -233,7 +242,10 @@ impl Road<'_> {
         let can_resend = self.facts.has_room && !self.refused.has(Refused::RESEND);
         if can_resend && wait <= self.reach.max_delay {
             let (delay, rest) = self.split(wait);
-            return Route::Resend { delay, rest: Some(rest) };
+            return Route::Resend {
+                delay,
+                rest: Some(rest),
+            };
         }
         if wait > self.reach.max_delay
             && let Some(at) = self.schedule(until)
@@ -241,7 +253,10 @@ impl Road<'_> {
             return Route::Schedule { at };
         }
         let hold = self.hold(until, self.survives_a_crash());
-        let hops = can_resend.then(|| Route::Resend { delay: self.split(self.reach.max_delay).0, rest: None });
+        let hops = can_resend.then(|| Route::Resend {
+            delay: self.split(self.reach.max_delay).0,
+            rest: None,
+        });
         let (first, second) = match self.policy.deferral.fallback {
             Fallback::Visibility => (hold, hops),
             Fallback::Hops => (hops, hold),
@@ -268,7 +283,9 @@ impl Road<'_> {
             && self.can_schedule()
             && let Some(schedule) = self.reach.schedule
         {
-            return Route::Schedule { at: until.ceil_to(schedule.step) };
+            return Route::Schedule {
+                at: until.ceil_to(schedule.step),
+            };
         }
         if self.refused.has(Refused::HOLD) || self.refused.has(Refused::SCHEDULE) {
             return Route::Leave;
@@ -286,7 +303,10 @@ impl Road<'_> {
         let step = u64::try_from(millis_up(self.reach.delay_step)).unwrap_or(1).max(1);
         let ms = u64::try_from(millis_up(wait)).unwrap_or_default();
         let rest = ms.checked_rem(step).unwrap_or(0);
-        (Duration::from_millis(ms.saturating_sub(rest)), Duration::from_millis(rest))
+        (
+            Duration::from_millis(ms.saturating_sub(rest)),
+            Duration::from_millis(rest),
+        )
     }
 
     fn can_schedule(&self) -> bool {
@@ -317,7 +337,10 @@ impl Road<'_> {
     /// Whether after a hold's wake-up a receive is left for a real failure, below the count at which a message that nothing
     /// explains is taken for one that kills its process.
     fn survives_a_crash(&self) -> bool {
-        let headroom = self.reach.max_receive_count.is_some_and(|max| self.facts.receive_count.saturating_add(2) < max);
+        let headroom = self
+            .reach
+            .max_receive_count
+            .is_some_and(|max| self.facts.receive_count.saturating_add(2) < max);
         headroom && self.told_apart()
     }
 
@@ -329,6 +352,10 @@ impl Road<'_> {
     }
 
     fn dead_letter(&self, unholdable: Option<String>) -> Route {
-        if self.refused.has(Refused::DEAD_LETTER) { Route::Leave } else { Route::DeadLetter { unholdable } }
+        if self.refused.has(Refused::DEAD_LETTER) {
+            Route::Leave
+        } else {
+            Route::DeadLetter { unholdable }
+        }
     }
 }

@@ -90,7 +90,10 @@ impl ScopeKey {
             return Self(key);
         }
         let hash = xxhash_rust::xxh3::xxh3_128(key.as_bytes());
-        Self(format!("{}#{hash:032x}", truncated(&key, Self::MAX_BYTES.saturating_sub(33))))
+        Self(format!(
+            "{}#{hash:032x}",
+            truncated(&key, Self::MAX_BYTES.saturating_sub(33))
+        ))
     }
 
     /// The key as text.
@@ -344,13 +347,15 @@ impl Signal {
     /// The wait that the provider named, from the receipt of its response; zero for a moment that was already past.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
-        self.earliest_retry_at().map(|at| at.since(self.observation.observed_at))
+        self.earliest_retry_at()
+            .map(|at| at.since(self.observation.observed_at))
     }
 
     /// Whether the provider named a moment that was no later than its own response.
     #[must_use]
     pub fn is_past(&self) -> bool {
-        self.earliest_retry_at().is_some_and(|at| at <= self.observation.observed_at)
+        self.earliest_retry_at()
+            .is_some_and(|at| at <= self.observation.observed_at)
     }
 
     /// What was seen.
@@ -383,7 +388,9 @@ impl RateLimitError {
 
 impl From<Signal> for RateLimitError {
     fn from(signal: Signal) -> Self {
-        Self { signal: Box::new(signal) }
+        Self {
+            signal: Box::new(signal),
+        }
     }
 }
 
@@ -421,7 +428,10 @@ mod tests {
     #[test]
     fn a_long_scope_key_is_bounded_and_stays_its_own() {
         let long = "é".repeat(400);
-        let (a, b) = (ScopeKey::scoped("acme", "custom", &long), ScopeKey::scoped("acme", "custom", &format!("{long}x")));
+        let (a, b) = (
+            ScopeKey::scoped("acme", "custom", &long),
+            ScopeKey::scoped("acme", "custom", &format!("{long}x")),
+        );
         assert!(a.as_str().len() <= ScopeKey::MAX_BYTES && b.as_str().len() <= ScopeKey::MAX_BYTES);
         assert_ne!(a, b);
     }
@@ -430,7 +440,10 @@ mod tests {
     fn a_named_moment_without_a_parser_counts_as_stated() {
         let now = Timestamp::from_unix_ms(1_000);
         let signal = Signal::new("acme", now).retry_at(now + Duration::from_secs(3));
-        assert_eq!((signal.source(), signal.observation().interpretation), (Source::Classify, Interpretation::Stated));
+        assert_eq!(
+            (signal.source(), signal.observation().interpretation),
+            (Source::Classify, Interpretation::Stated)
+        );
         assert_eq!(signal.wait(), Some(Duration::from_secs(3)));
         assert!(!signal.is_past() && Signal::new("acme", now).retry_at(now).is_past());
     }
@@ -438,8 +451,15 @@ mod tests {
     #[test]
     fn the_error_says_who_why_and_when() {
         let now = Timestamp::from_unix_ms(0);
-        let error = RateLimitError::from(Signal::new("acme", now).reason("burst").retry_at(now + Duration::from_secs(1)));
-        assert_eq!(error.to_string(), "acme refused: burst; not before 1970-01-01T00:00:01.000Z");
+        let error = RateLimitError::from(
+            Signal::new("acme", now)
+                .reason("burst")
+                .retry_at(now + Duration::from_secs(1)),
+        );
+        assert_eq!(
+            error.to_string(),
+            "acme refused: burst; not before 1970-01-01T00:00:01.000Z"
+        );
     }
 
     #[test]

@@ -44,7 +44,9 @@ impl Timestamp {
     pub fn parse(text: &str) -> Option<Self> {
         let at = DateTime::parse_from_rfc3339(text).ok()?;
         let rest = at.timestamp_subsec_nanos() % 1_000_000;
-        Some(Self::from_unix_ms(at.timestamp_millis().saturating_add(i64::from(rest > 0))))
+        Some(Self::from_unix_ms(
+            at.timestamp_millis().saturating_add(i64::from(rest > 0)),
+        ))
     }
 
     /// How long after `earlier` this moment is; zero when it is not after it.
@@ -80,7 +82,10 @@ impl ops::Sub<Duration> for Timestamp {
     type Output = Self;
     /// Saturating; a part of a millisecond is dropped.
     fn sub(self, span: Duration) -> Self {
-        Self::from_unix_ms(self.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
+        Self::from_unix_ms(
+            self.0
+                .saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 }
 
@@ -105,7 +110,9 @@ impl fmt::Debug for Timestamp {
 
 impl Timestamp {
     fn to_rfc3339(self) -> String {
-        DateTime::<Utc>::from_timestamp_millis(self.0).unwrap_or_default().to_rfc3339_opts(SecondsFormat::Millis, true)
+        DateTime::<Utc>::from_timestamp_millis(self.0)
+            .unwrap_or_default()
+            .to_rfc3339_opts(SecondsFormat::Millis, true)
     }
 }
 
@@ -141,7 +148,10 @@ mod tests {
     #[test]
     fn a_finer_fraction_is_rounded_up() {
         assert_eq!(at("2026-07-10T20:13:47.0000001Z"), at("2026-07-10T20:13:47.001Z"));
-        assert_eq!(at("2026-07-10T20:13:47Z") + Duration::from_nanos(1), at("2026-07-10T20:13:47.001Z"));
+        assert_eq!(
+            at("2026-07-10T20:13:47Z") + Duration::from_nanos(1),
+            at("2026-07-10T20:13:47.001Z")
+        );
     }
 
     #[test]
@@ -154,17 +164,29 @@ mod tests {
     #[test]
     fn minutes_round_both_ways() {
         let minute = Duration::from_secs(60);
-        assert_eq!(at("2026-07-10T20:13:47.5Z").floor_to(minute), at("2026-07-10T20:13:00Z"));
-        assert_eq!(at("2026-07-10T20:13:00.001Z").ceil_to(minute), at("2026-07-10T20:14:00Z"));
+        assert_eq!(
+            at("2026-07-10T20:13:47.5Z").floor_to(minute),
+            at("2026-07-10T20:13:00Z")
+        );
+        assert_eq!(
+            at("2026-07-10T20:13:00.001Z").ceil_to(minute),
+            at("2026-07-10T20:14:00Z")
+        );
         assert_eq!(at("2026-07-10T20:13:00Z").ceil_to(minute), at("2026-07-10T20:13:00Z"));
-        assert_eq!(at("2026-07-10T20:13:00Z").floor_to(Duration::ZERO), at("2026-07-10T20:13:00Z"));
+        assert_eq!(
+            at("2026-07-10T20:13:00Z").floor_to(Duration::ZERO),
+            at("2026-07-10T20:13:00Z")
+        );
     }
 
     #[test]
     fn serde_is_rfc3339() {
         let json = serde_json::to_string(&at("2026-07-10T20:13:47Z")).unwrap();
         assert_eq!(json, r#""2026-07-10T20:13:47.000Z""#);
-        assert_eq!(serde_json::from_str::<Timestamp>(&json).unwrap(), at("2026-07-10T20:13:47Z"));
+        assert_eq!(
+            serde_json::from_str::<Timestamp>(&json).unwrap(),
+            at("2026-07-10T20:13:47Z")
+        );
         assert!(serde_json::from_str::<Timestamp>(r#""tomorrow""#).is_err());
     }
 }
