@@ -92,7 +92,7 @@ impl ops::Sub<Duration> for Timestamp {
 /// A span in milliseconds, a part of one rounded up.
 pub(crate) fn millis_up(span: Duration) -> i64 {
     let whole = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-    whole.saturating_add(i64::from(span.subsec_nanos() % 1_000_000 > 0))
+    whole.saturating_add(i64::from(!span.subsec_nanos().is_multiple_of(1_000_000)))
 }
 
 impl fmt::Display for Timestamp {

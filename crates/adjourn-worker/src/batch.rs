@@ -34,7 +34,7 @@ pub(crate) async fn run<H: Handler>(
 ) -> Vec<Settled> {
     let invocation = Arc::new(Invocation::new(worker.inner.clock.now(), ends_at));
     let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-    let mut settled: Vec<Settled> = messages.iter().map(|message| untouched(message)).collect();
+    let mut settled: Vec<Settled> = messages.iter().map(untouched).collect();
     let ready = prepare(worker, &messages).await;
     let (suspects, first): (Vec<_>, Vec<_>) = match worker.reach().kind {
         QueueKind::Standard => {

@@ -48,8 +48,6 @@ pub(crate) enum Step {
         reason: String,
     },
     Wait(Wait),
-    /// Not started for want of time: back at once.
-    GiveBack(Wait),
     End(Ending),
     Discard(Discarded),
     /// It stays as it is.
@@ -203,11 +201,7 @@ impl<H: Handler> Run<'_, H> {
                 Admission::End(ending) => return Entry::Step(Step::End(ending)),
                 Admission::Discard(why) => return Entry::Step(Step::Discard(why)),
                 Admission::Yield => {
-                    let step = self.hop(now, Cause::OutOfTime, "the invocation had no time left for it", now);
-                    return Entry::Step(match step {
-                        Step::Wait(wait) => Step::GiveBack(wait),
-                        other => other,
-                    });
+                    return Entry::Step(self.hop(now, Cause::OutOfTime, "the invocation had no time left for it", now));
                 }
             }
         }
@@ -290,7 +284,7 @@ impl<H: Handler> Run<'_, H> {
                     let (step, event) = self.refused(&signal, now).await;
                     (step, Some(Box::new((signal, event))))
                 }
-                outcome => {
+                outcome @ (Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_)) => {
                     gates.end(self.terms, now);
                     (self.decided(&outcome, &Verdict::Default, now), None)
                 }

@@ -95,7 +95,7 @@ pub(crate) async fn settle<H: Handler>(worker: &Worker<H>, performed: Vec<Perfor
                 );
             }
             Step::Leave => finish(index, kept(&performed)),
-            Step::Wait(wait) | Step::GiveBack(wait) => {
+            Step::Wait(wait) => {
                 pending.push(Pending {
                     index,
                     performed,
@@ -213,10 +213,10 @@ impl Pending {
     fn route<H: Handler>(&mut self, worker: &Worker<H>, reach: &Reach, now: Timestamp) -> Route {
         let message = &self.performed.decoded.message;
         let inner = &worker.inner;
-        let plan = match (&self.performed.step, &self.wait) {
-            (_, None) => Plan::End,
-            (Step::GiveBack(_), Some(_)) => Plan::GiveBack,
-            (_, Some(wait)) => Plan::Wait { until: wait.until },
+        let plan = match &self.wait {
+            None => Plan::End,
+            Some(wait) if wait.cause == Cause::OutOfTime => Plan::GiveBack,
+            Some(wait) => Plan::Wait { until: wait.until },
         };
         let facts = RouteFacts {
             sent_at: message.sent_at,
