@@ -161,6 +161,7 @@ pub fn hop(policy: &Policy, facts: &Facts, until: Timestamp, cause: Cause, reaso
         now,
         entropy: 0,
     };
+    let until = until.max(now);
     if facts.counters.hops >= policy.deferral.max_hops {
         return exhausted(
             Cap::Hops,
@@ -168,18 +169,32 @@ pub fn hop(policy: &Policy, facts: &Facts, until: Timestamp, cause: Cause, reaso
                 "handed on {} times without a call (max_hops): {reason}",
                 facts.counters.hops
             ),
+            None,
         );
     }
     if let Some(end) = context.past_deadline(until, reason, None) {
         return end;
     }
+    // The skew is ours, so it is no part of what the cap measures.
+    let told = match cause {
+        Cause::NotDue | Cause::GateClosed => until - policy.deferral.clock_skew,
+        Cause::RefusedUntil
+        | Cause::Refused
+        | Cause::Verdict
+        | Cause::Failed
+        | Cause::NotBefore
+        | Cause::ScopeFull
+        | Cause::OutOfTime => until,
+    };
+    // A hop to this very moment puts nothing off.
     if cause != Cause::NotBefore
-        && let Some(end) = context.past_deferred_time(until, reason, None)
+        && until > now
+        && let Some(end) = context.past_deferred_time(told, reason, None)
     {
         return end;
     }
     Decision::Wait(Wait {
-        until: until.max(now),
+        until,
         cause,
         counter: Counter::Hop,
         jitter: Duration::ZERO,
@@ -200,16 +215,11 @@ impl Context<'_> {
         let status = signal.observation().status;
         match verdict {
             Verdict::Default => self.default_handler(signal),
-            Verdict::Defer { until } => {
-                let floor = self.allowed(signal).unwrap_or(self.now);
-                let anomaly = (*until < floor).then_some("the handler asked for less than the provider did");
-                self.deferral((*until).max(floor), signal, Cause::Verdict, anomaly)
-            }
+            Verdict::Defer { until } => self.deferral_by_verdict(*until, signal),
             Verdict::Drop { reason } => Decision::Drop { reason: reason.clone() },
             Verdict::Retry => {
-                let fault = Fault::new(signal.why());
+                let fault = Fault::new(signal.why()).retry_at(self.floor(signal));
                 let fault = status.map_or(fault.clone(), |status| fault.status(status));
-                let fault = self.allowed(signal).map_or(fault.clone(), |at| fault.retry_at(at));
                 self.failed(&fault)
             }
             Verdict::DeadLetter { reason } => Decision::End(Ending::new(EndingKind::Rejected, reason).status(status)),
@@ -232,11 +242,11 @@ impl Context<'_> {
             let anomaly = signal
                 .is_past()
                 .then_some("the provider named a moment that was already past");
-            return self.deferral(allowed, signal, Cause::RefusedUntil, anomaly);
+            return self.deferral(allowed, self.latest(), signal, Cause::RefusedUntil, anomaly);
         }
         let classified_otherwise = status.is_some_and(|status| status != 429);
         match signal.limit_kind() {
-            Kind::Monthly if deferral.monthly == Monthly::Exhaust => exhausted_with(
+            Kind::Monthly if deferral.monthly == Monthly::Exhaust => exhausted(
                 Cap::MonthlyQuota,
                 &format!("the month's quota is spent and no reset was named: {}", signal.why()),
                 status,
@@ -249,32 +259,55 @@ impl Context<'_> {
         }
     }
 
+    fn deferral_by_verdict(&self, asked: Timestamp, signal: &Signal) -> Decision {
+        let past = asked <= self.now;
+        let mut floor = self.floor(signal);
+        if past && signal.earliest_retry_at().is_none() {
+            floor = floor.max(self.now + PAST_FLOOR);
+        }
+        let anomaly = match (asked < floor, past) {
+            (false, _) => None,
+            (true, true) => Some("the handler asked for a moment that was already past"),
+            (true, false) => Some("the handler asked for less than the provider or min_retry_after_ms allows"),
+        };
+        self.deferral(asked.max(floor), self.latest(), signal, Cause::Verdict, anomaly)
+    }
+
     /// The earliest moment that the provider's word and the floors allow; none when it named none.
     fn allowed(&self, signal: &Signal) -> Option<Timestamp> {
         let named = signal.earliest_retry_at()?;
-        let floor = if named <= self.now { PAST_FLOOR } else { Duration::ZERO };
+        let floor = if named <= self.now || signal.is_past() {
+            PAST_FLOOR
+        } else {
+            Duration::ZERO
+        };
         Some(named.max(self.now + floor.max(self.policy.deferral.min_retry_after)))
     }
 
+    /// The earliest moment that any answer to this refusal may choose.
+    fn floor(&self, signal: &Signal) -> Timestamp {
+        self.allowed(signal)
+            .unwrap_or(self.now + self.policy.deferral.min_retry_after)
+    }
+
     fn probe(&self, signal: &Signal) -> Decision {
-        self.deferral(
-            self.now + self.floored(self.policy.deferral.probe_interval),
-            signal,
-            Cause::Refused,
-            None,
-        )
+        let until = self.now + self.floored(self.policy.deferral.probe_interval);
+        self.deferral(until, self.latest(), signal, Cause::Refused, None)
     }
 
     fn ladder(&self, signal: &Signal) -> Decision {
-        let rung = rung(&self.policy.deferral.ladder, self.facts.counters.unnamed);
-        let until = self.now + self.floored(rung);
-        let since = self.facts.unnamed_since.unwrap_or(self.now);
+        // What a hold could not write down counts here as it does among the deferrals.
+        let held = self.facts.unexplained_receives;
+        let refusals = self.facts.counters.unnamed.saturating_add(held);
+        let until = self.now + self.floored(rung(&self.policy.deferral.ladder, refusals));
+        let first_held = self.facts.first_deferred_at.filter(|_| held > 0);
+        let since = self.facts.unnamed_since.or(first_held).unwrap_or(self.now);
         let mut limit = self.policy.deferral.unknown_max;
         if let Some(deadline) = self.facts.deadline {
             limit = limit.min(deadline.since(since).checked_div(2).unwrap_or_default());
         }
         if until.since(since) > limit {
-            return exhausted_with(
+            return exhausted(
                 Cap::UnknownTime,
                 &format!(
                     "refused without a time since {since}, and the next try at {until} would pass unknown_max_ms or half of what the deadline leaves: {}",
@@ -283,19 +316,28 @@ impl Context<'_> {
                 signal.observation().status,
             );
         }
-        self.deferral(until, signal, Cause::Refused, None)
+        let latest = self.latest().min(since + whole_ms(limit));
+        self.deferral(until, latest, signal, Cause::Refused, None)
     }
 
     fn floored(&self, span: Duration) -> Duration {
         span.max(self.policy.deferral.min_retry_after).max(PAST_FLOOR)
     }
 
-    fn deferral(&self, until: Timestamp, signal: &Signal, cause: Cause, anomaly: Option<&'static str>) -> Decision {
+    /// A deferral to `until` plus jitter, which only adds and never turns an allowed wait into one past `latest`.
+    fn deferral(
+        &self,
+        until: Timestamp,
+        latest: Timestamp,
+        signal: &Signal,
+        cause: Cause,
+        anomaly: Option<&'static str>,
+    ) -> Decision {
         let deferral = &self.policy.deferral;
         let status = signal.observation().status;
         let made = self.facts.deferrals();
         if made >= deferral.max_deferrals {
-            return exhausted_with(
+            return exhausted(
                 Cap::Deferrals,
                 &format!(
                     "deferral cap: deferred {made} times (max_deferrals), and refused again: {}",
@@ -315,11 +357,6 @@ impl Context<'_> {
             .checked_div(10)
             .unwrap_or_default()
             .min(MAX_DEFERRAL_JITTER);
-        // Jitter only adds, and it never turns an allowed wait into one past a cap.
-        let mut latest = self.first_deferred_at() + deferral.max_deferred;
-        if let Some(deadline) = self.facts.deadline {
-            latest = latest.min(deadline);
-        }
         let jitter = share(spread, self.entropy).min(latest.since(until));
         Decision::Wait(Wait {
             until: until + jitter,
@@ -335,23 +372,24 @@ impl Context<'_> {
         let retry = &self.policy.retry;
         let failures = self.facts.counters.failures.saturating_add(1);
         if failures >= retry.max_attempts {
-            return exhausted_with(
+            return exhausted(
                 Cap::Attempts,
                 &format!("failed {failures} times (max_attempts): {}", fault.why()),
                 fault.last_status(),
             );
         }
         let backoff = rung(&retry.backoff, self.facts.counters.failures);
-        let jitter = share(backoff.checked_div(4).unwrap_or_default(), self.entropy);
-        let until = (self.now + backoff + jitter).max(fault.not_before().unwrap_or(self.now));
+        let until = (self.now + backoff).max(fault.not_before().unwrap_or(self.now));
         if let Some(end) = self.past_deferred_time(until, fault.why(), fault.last_status()) {
             return end;
         }
         if let Some(end) = self.past_deadline(until, fault.why(), fault.last_status()) {
             return end;
         }
+        let spread = backoff.checked_div(4).unwrap_or_default();
+        let jitter = share(spread, self.entropy).min(self.latest().since(until));
         Decision::Wait(Wait {
-            until,
+            until: until + jitter,
             cause: Cause::Failed,
             counter: Counter::Failure,
             jitter,
@@ -364,11 +402,17 @@ impl Context<'_> {
         self.facts.first_deferred_at.unwrap_or(self.now)
     }
 
+    /// The last moment that the caps on time allow.
+    fn latest(&self) -> Timestamp {
+        let capped = self.first_deferred_at() + whole_ms(self.policy.deferral.max_deferred);
+        self.facts.deadline.map_or(capped, |deadline| deadline.min(capped))
+    }
+
     fn past_deferred_time(&self, until: Timestamp, reason: &str, status: Option<u16>) -> Option<Decision> {
         let first = self.first_deferred_at();
         let cap = self.policy.deferral.max_deferred;
         (until.since(first) > cap).then(|| {
-            exhausted_with(
+            exhausted(
                 Cap::DeferredTime,
                 &format!(
                     "due at {until}, {} s after it was first put off; max_deferred_ms allows {} s: {reason}",
@@ -392,11 +436,7 @@ impl Context<'_> {
     }
 }
 
-fn exhausted(cap: Cap, reason: &str) -> Decision {
-    exhausted_with(cap, reason, None)
-}
-
-fn exhausted_with(cap: Cap, reason: &str, status: Option<u16>) -> Decision {
+fn exhausted(cap: Cap, reason: &str, status: Option<u16>) -> Decision {
     Decision::End(Ending::new(EndingKind::Exhausted(cap), reason).status(status))
 }
 
@@ -412,7 +452,18 @@ fn rung(ladder: &[Duration], n: u32) -> Duration {
 /// A share of `span` from nothing to all of it, in ten-thousandths, by `entropy`.
 fn share(span: Duration, entropy: u64) -> Duration {
     let parts = u32::try_from(entropy % 10_001).unwrap_or_default();
-    span.checked_mul(parts)
-        .and_then(|span| span.checked_div(10_000))
-        .unwrap_or_default()
+    whole_ms(
+        span.checked_mul(parts)
+            .and_then(|span| span.checked_div(10_000))
+            .unwrap_or_default(),
+    )
 }
+
+/// The span without its part of a millisecond: a moment rounds such a part up, which is right for a wait and wrong for
+/// its bounds.
+fn whole_ms(span: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;
