@@ -67,7 +67,10 @@ pub struct Gate {
     max_in_flight: Option<u32>,
     pace: Option<Pace>,
     arrival: Timestamp,
+    /// How many jobs were parked since the gate closed, where no pace is known.
     turns: u32,
+    /// The turn after the last one that was given to a parked job, where a pace is known.
+    next_turn: Timestamp,
 }
 
 impl Gate {
@@ -84,7 +87,14 @@ impl Gate {
             pace,
             arrival: Timestamp::EPOCH,
             turns: 0,
+            next_turn: Timestamp::EPOCH,
         }
+    }
+
+    /// Takes over the scope's limits as they are configured now; they hold from the next start on.
+    pub fn limit(&mut self, pace: Option<Pace>, max_in_flight: Option<u32>) {
+        self.pace = pace;
+        self.max_in_flight = max_in_flight;
     }
 
     /// Whether a call may start at `now`.
@@ -206,16 +216,19 @@ impl Gate {
 
     /// The moment for the next parked job to come back: the reopening, spread by the pace where one is known, and otherwise
     /// one in the first second, two in the next, then four, so that what comes back is a slope and not a cliff.
-    pub fn turn(&mut self) -> Timestamp {
+    pub fn turn(&mut self, now: Timestamp) -> Timestamp {
+        let opens_at = self.opens_at(now);
+        if let Some(pace) = self.pace {
+            let turn = self.next_turn.max(opens_at);
+            self.next_turn = turn + pace.interval;
+            return turn;
+        }
         let turn = self.turns;
         self.turns = self.turns.saturating_add(1);
-        self.closed_until + self.offset(turn)
+        opens_at + Self::slope(turn)
     }
 
-    fn offset(&self, turn: u32) -> Duration {
-        if let Some(pace) = self.pace {
-            return pace.interval.saturating_mul(turn);
-        }
+    fn slope(turn: u32) -> Duration {
         let position = turn.saturating_add(1);
         let second = position.ilog2();
         let start = 1_u32.checked_shl(second).unwrap_or(1);
@@ -326,13 +339,13 @@ mod tests {
         let mut gate = Gate::new(None, None);
         gate.close(at(0), at(-10), "burst");
         let turns: Vec<u64> = (0..7)
-            .map(|_| u64::try_from(gate.turn().since(at(0)).as_millis()).unwrap())
+            .map(|_| u64::try_from(gate.turn(at(-5)).since(at(0)).as_millis()).unwrap())
             .collect();
         assert_eq!(turns, [0, 1000, 1500, 2000, 2250, 2500, 2750]);
         let mut paced = Gate::new(Some(Pace::new(4, Duration::from_secs(1))), None);
         paced.close(at(0), at(-10), "burst");
         let turns: Vec<u64> = (0..3)
-            .map(|_| u64::try_from(paced.turn().since(at(0)).as_millis()).unwrap())
+            .map(|_| u64::try_from(paced.turn(at(-5)).since(at(0)).as_millis()).unwrap())
             .collect();
         assert_eq!(turns, [0, 250, 500]);
     }

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::{Notify, futures::Notified};
 
-use adjourn_core::{Gate, Pace, Passage, ScopeKey, Timestamp};
+use adjourn_core::{Gate, Passage, ScopeKey, Timestamp};
 
 use crate::Terms;
 
@@ -25,9 +25,7 @@ impl Gates {
     /// What the gate of this job's scope says.
     #[must_use]
     pub fn check(&self, terms: &Terms, now: Timestamp) -> Passage {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| {
-            gate.check(now)
-        })
+        self.of(terms, now, |gate| gate.check(now))
     }
 
     /// How many calls of a scope may start now, at most `most`.
@@ -57,7 +55,7 @@ impl Gates {
     /// Learns from the store that a scope is closed.
     pub fn learn(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) {
         if until > now {
-            self.with(scope, None, None, now, |gate| {
+            self.with(scope, now, |gate| {
                 if gate.opens_at(now) < until {
                     gate.close(until, now, reason);
                 }
@@ -72,7 +70,7 @@ impl Gates {
 
     /// Starts a call if the gate lets it pass.
     pub(crate) fn start(&self, terms: &Terms, now: Timestamp) -> Passage {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| {
+        self.of(terms, now, |gate| {
             let passage = gate.check(now);
             if passage == Passage::Open {
                 gate.start(now);
@@ -82,45 +80,42 @@ impl Gates {
     }
 
     pub(crate) fn give_back(&self, terms: &Terms, now: Timestamp) {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::give_back);
+        self.of(terms, now, Gate::give_back);
         self.ended.notify_waiters();
     }
 
     pub(crate) fn end(&self, terms: &Terms, now: Timestamp) {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::end);
+        self.of(terms, now, Gate::end);
         self.ended.notify_waiters();
     }
 
     pub(crate) fn succeed(&self, terms: &Terms, started_at: Timestamp, now: Timestamp) {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, |gate| {
-            gate.succeed(started_at)
-        });
+        self.of(terms, now, |gate| gate.succeed(started_at));
         self.ended.notify_waiters();
     }
 
     pub(crate) fn close(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) -> bool {
-        self.with(scope, None, None, now, |gate| gate.close(until, now, reason))
+        self.with(scope, now, |gate| gate.close(until, now, reason))
     }
 
     pub(crate) fn turn(&self, terms: &Terms, now: Timestamp) -> Timestamp {
-        self.with(&terms.scope, terms.pace, terms.max_in_flight, now, Gate::turn)
+        self.of(terms, now, |gate| gate.turn(now))
     }
 
-    fn with<T>(
-        &self,
-        scope: &ScopeKey,
-        pace: Option<Pace>,
-        max_in_flight: Option<u32>,
-        now: Timestamp,
-        act: impl FnOnce(&mut Gate) -> T,
-    ) -> T {
+    /// The gate of a job's scope, under the limits that its terms name.
+    fn of<T>(&self, terms: &Terms, now: Timestamp, act: impl FnOnce(&mut Gate) -> T) -> T {
+        self.with(&terms.scope, now, |gate| {
+            gate.limit(terms.pace, terms.max_in_flight);
+            act(gate)
+        })
+    }
+
+    fn with<T>(&self, scope: &ScopeKey, now: Timestamp, act: impl FnOnce(&mut Gate) -> T) -> T {
         let mut gates = self.lock();
         if gates.len() >= MOST_GATES && !gates.contains_key(scope) {
             gates.retain(|_, gate| !gate.is_idle(now));
         }
-        act(gates
-            .entry(scope.clone())
-            .or_insert_with(|| Gate::new(pace, max_in_flight)))
+        act(gates.entry(scope.clone()).or_insert_with(|| Gate::new(None, None)))
     }
 
     /// A gate is never left half changed by a panic, so a poisoned lock is as good as another.
