@@ -106,15 +106,18 @@ pub fn admit(policy: &Policy, facts: &AdmissionFacts<'_>) -> Admission {
     }
     match facts.gate {
         Passage::Closed { until, reason } => {
-            let left = (*until + policy.deferral.clock_skew).since(facts.now);
-            if in_process(policy, left) {
+            let opens_at = *until + policy.deferral.clock_skew;
+            let left = opens_at.since(facts.now);
+            if !left.is_zero() && in_process(policy, left) {
                 return Admission::Admit { after: left };
             }
-            return Admission::Park {
-                until: *until + policy.deferral.clock_skew,
-                cause: Cause::GateClosed,
-                reason: format!("{} is closed until {until}: {reason}", facts.scope),
-            };
+            if !left.is_zero() {
+                return Admission::Park {
+                    until: opens_at,
+                    cause: Cause::GateClosed,
+                    reason: format!("{} is closed until {until}: {reason}", facts.scope),
+                };
+            }
         }
         Passage::Full => return Admission::Full,
         Passage::Open => {}
@@ -144,15 +147,16 @@ fn crashed(facts: &AdmissionFacts<'_>) -> Option<Ending> {
 }
 
 fn repeated_unsafely(policy: &Policy, facts: &AdmissionFacts<'_>) -> Option<Ending> {
-    if facts.repeatable || policy.deferral.unsafe_redelivery == UnsafeRedelivery::Repeat {
+    if facts.repeatable {
         return None;
     }
+    let repeats = policy.deferral.unsafe_redelivery == UnsafeRedelivery::Repeat;
     match facts.standing {
         Standing::Started => Some(Ending::new(
             EndingKind::Unknown,
             "its call was started before and may have had its effect; it cannot be repeated safely",
         )),
-        Standing::Unrecorded if facts.receive_count > 1 => Some(Ending::new(
+        Standing::Unrecorded if facts.receive_count > 1 && !repeats => Some(Ending::new(
             EndingKind::Unknown,
             &format!(
                 "received {} times: its call may have had its effect, and it cannot be repeated safely",
@@ -165,7 +169,7 @@ fn repeated_unsafely(policy: &Policy, facts: &AdmissionFacts<'_>) -> Option<Endi
 
 fn too_late(facts: &AdmissionFacts<'_>) -> Option<Ending> {
     let deadline = facts.deadline?;
-    if facts.now >= deadline {
+    if facts.now > deadline {
         return Some(Ending::new(
             EndingKind::Deadline,
             &format!("its deadline {deadline} has passed; it was not sent"),
@@ -187,9 +191,18 @@ fn not_due(policy: &Policy, facts: &AdmissionFacts<'_>) -> Option<Admission> {
             None if by_clock(envelope.due).is_zero() && envelope.identity.sequence == 0 => Duration::ZERO,
             None => by_clock(envelope.due + policy.deferral.clock_skew),
         };
-        (left, Cause::NotDue, envelope.due)
+        // A wait until the job's own moment is the sender's wish, however many copies it takes.
+        let own_wish = facts
+            .not_before
+            .is_some_and(|at| at <= envelope.due && envelope.due <= at + policy.deferral.clock_skew);
+        let cause = if own_wish { Cause::NotBefore } else { Cause::NotDue };
+        (left, cause, envelope.due)
     });
-    let own = facts.not_before.map(|at| (by_clock(at), Cause::NotBefore, at));
+    // A copy that was put off until then or later has waited for the job's own moment as well.
+    let own = facts
+        .not_before
+        .filter(|&at| facts.envelope.is_none_or(|envelope| envelope.due < at))
+        .map(|at| (by_clock(at), Cause::NotBefore, at));
     let (left, cause, at) = [due, own].into_iter().flatten().max_by_key(|&(left, ..)| left)?;
     if left.is_zero() {
         return None;
@@ -212,3 +225,6 @@ fn not_due(policy: &Policy, facts: &AdmissionFacts<'_>) -> Option<Admission> {
 fn in_process(policy: &Policy, left: Duration) -> bool {
     left < NO_WAIT || left <= policy.deferral.max_in_process_wait
 }
+
+#[cfg(test)]
+mod tests;
