@@ -3,6 +3,8 @@ mod batch;
 mod clock;
 mod decode;
 mod event;
+#[cfg(feature = "test-util")]
+pub mod fake;
 mod gates;
 mod handler;
 mod message;

@@ -212,7 +212,17 @@ mod tests {
 
     #[test]
     fn names_of_attributes_follow_the_documented_rules() {
-        for name in [".a", "a.", "a..b", "AWS.x", "amazon.x", "a b", "ü", "", &"n".repeat(257)] {
+        for name in [
+            ".a",
+            "a.",
+            "a..b",
+            "AWS.x",
+            "amazon.x",
+            "a b",
+            "ü",
+            "",
+            &"n".repeat(257),
+        ] {
             assert!(
                 refused(&with(name, Attribute::text("v")), QueueKind::Standard).contains("the name"),
                 "{name:?}"
