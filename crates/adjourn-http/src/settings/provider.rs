@@ -1,0 +1,259 @@
+//! [providers.NAME]: where a provider is, what it allows, and how a call of it is made.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use adjourn_core::{Pace, RetryPolicy};
+use http::{HeaderName, Method};
+use url::Url;
+
+use super::{
+    Credential, credential,
+    sheet::{Sheet, Table},
+    tiers,
+};
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// No call may take longer than an invocation of a function may (Lambda DG, quotas).
+const LONGEST_TIMEOUT_MS: u32 = 900_000;
+const MAX_NAME_BYTES: usize = 64;
+
+const KNOWN: [&str; 9] = [
+    "base_url",
+    "timeout_ms",
+    "idempotency_header",
+    "repeat_unknown",
+    "credential",
+    "max_in_flight",
+    "rate",
+    "results",
+    "retry",
+];
+const LATER: [(&str, &str); 2] = [
+    (
+        "contract",
+        "a provider's contract (the generic reader serves every provider)",
+    ),
+    ("lanes", "rates by path (one rate serves the whole provider)"),
+];
+
+/// A provider that jobs may call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    name: String,
+    base_url: Url,
+    timeout: Duration,
+    idempotency_header: Option<HeaderName>,
+    repeat_unknown: bool,
+    credential: Option<Credential>,
+    max_in_flight: Option<u32>,
+    pace: Option<Pace>,
+    results: Results,
+    retry: Option<RetryPolicy>,
+}
+
+/// What becomes of a successful call's response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Results {
+    /// Nothing.
+    #[default]
+    None,
+    /// It is stored with the job.
+    Store,
+}
+
+impl Provider {
+    /// Its name, as jobs have it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a job's path is appended to.
+    #[must_use]
+    pub fn base_url(&self) -> &Url {
+        &self.base_url
+    }
+
+    /// How long a call may take, from the connection to the response's last byte.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The header by which it knows a repeat, where it has one.
+    #[must_use]
+    pub fn idempotency_header(&self) -> Option<&HeaderName> {
+        self.idempotency_header.as_ref()
+    }
+
+    /// The credential that its calls carry.
+    #[must_use]
+    pub fn credential(&self) -> Option<&Credential> {
+        self.credential.as_ref()
+    }
+
+    /// How many calls of one scope may be in flight.
+    #[must_use]
+    pub fn max_in_flight(&self) -> Option<u32> {
+        self.max_in_flight
+    }
+
+    /// How fast one scope may be called.
+    #[must_use]
+    pub fn pace(&self) -> Option<Pace> {
+        self.pace
+    }
+
+    /// What becomes of a successful call's response.
+    #[must_use]
+    pub fn results(&self) -> Results {
+        self.results
+    }
+
+    /// Its own way of retrying failures.
+    #[must_use]
+    pub fn retry(&self) -> Option<&RetryPolicy> {
+        self.retry.as_ref()
+    }
+
+    /// Whether a call that may have had its effect may be made again: the method is idempotent (RFC 9110, section 9.2.2),
+    /// the provider knows a repeat by a header, or the settings say so.
+    #[must_use]
+    pub fn repeats(&self, method: &Method) -> bool {
+        method.is_idempotent() || self.idempotency_header.is_some() || self.repeat_unknown
+    }
+}
+
+pub(super) fn read_all(sheet: &mut Sheet<'_>, root: &Table<'_>) -> BTreeMap<String, Provider> {
+    let mut providers = BTreeMap::new();
+    let Some(all) = sheet.table(root, "providers") else {
+        return providers;
+    };
+    if all.entries.is_empty() {
+        sheet.problems.push(super::Problem::new(
+            all.line,
+            "providers",
+            "is empty; allowed: tables [providers.NAME]".to_string(),
+        ));
+    }
+    for (key, value) in all.entries {
+        let name: &str = key.get_ref();
+        let named = (1..=MAX_NAME_BYTES).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        if !named {
+            let words = format!("is no provider's name; allowed: 1 to {MAX_NAME_BYTES} of A-Z a-z 0-9 - _ .");
+            sheet.problem(key.span().start, &all.key(&format!("{name:?}")), words);
+        }
+        if let Some(table) = sheet.as_table(&all, name, value)
+            && let Some(provider) = read(sheet, name, &table)
+        {
+            providers.insert(name.to_string(), provider);
+        }
+    }
+    providers
+}
+
+fn read(sheet: &mut Sheet<'_>, name: &str, table: &Table<'_>) -> Option<Provider> {
+    sheet.keys(table, &KNOWN, &LATER);
+    let base_url = base_url(sheet, table);
+    let idempotency_header = sheet
+        .text(table, "idempotency_header", "a header's name")
+        .and_then(|text| credential::header_name(sheet, table, "idempotency_header", text));
+    let credential = credential::read(sheet, table);
+    let provider = Provider {
+        name: name.to_string(),
+        timeout: sheet
+            .span(table, "timeout_ms", 1..=LONGEST_TIMEOUT_MS)
+            .unwrap_or(DEFAULT_TIMEOUT),
+        repeat_unknown: sheet.boolean(table, "repeat_unknown").unwrap_or(false),
+        max_in_flight: sheet.whole(table, "max_in_flight", 1..=100_000),
+        pace: pace(sheet, table),
+        results: results(sheet, table),
+        retry: sheet.table(table, "retry").map(|retry| tiers::retry(sheet, &retry)),
+        // Without a base_url the whole is refused anyway.
+        base_url: base_url?,
+        idempotency_header,
+        credential,
+    };
+    if provider.idempotency_header.is_some()
+        && provider.idempotency_header.as_ref() == provider.credential.as_ref().map(Credential::header)
+        && let Some(value) = table.get("idempotency_header")
+    {
+        sheet.refuse(
+            table,
+            "idempotency_header",
+            value,
+            "another header than the credential's",
+        );
+    }
+    Some(provider)
+}
+
+fn base_url(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Url> {
+    const ALLOWED: &str = "an http or https URL without user, query and fragment";
+    if table.get("base_url").is_none() {
+        sheet.missing(table, "base_url", ALLOWED);
+    }
+    let text = sheet.text(table, "base_url", ALLOWED)?;
+    let value = table.get("base_url")?;
+    // A URL with a password in it is not repeated.
+    let start = value.span().start;
+    let url = match Url::parse(text) {
+        Ok(url) => url,
+        Err(error) => {
+            sheet.problem(
+                start,
+                &table.key("base_url"),
+                format!("is no URL ({error}); allowed: {ALLOWED}"),
+            );
+            return None;
+        }
+    };
+    let wrong = if !matches!(url.scheme(), "http" | "https") {
+        format!("found the scheme {:?}", url.scheme())
+    } else if !url.username().is_empty() || url.password().is_some() {
+        "found a user in it; use credential".to_string()
+    } else if url.query().is_some() {
+        "found a query in it".to_string()
+    } else if url.fragment().is_some() {
+        "found a fragment in it".to_string()
+    } else {
+        return Some(url);
+    };
+    sheet.problem(start, &table.key("base_url"), format!("{wrong}; allowed: {ALLOWED}"));
+    None
+}
+
+fn pace(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Pace> {
+    let rate = sheet.table(table, "rate")?;
+    sheet.keys(&rate, &["requests", "per_ms"], &[]);
+    for key in ["requests", "per_ms"] {
+        if rate.get(key).is_none() {
+            sheet.missing(&rate, key, "rate = { requests = 100, per_ms = 10000 }");
+        }
+    }
+    let requests = sheet.whole(&rate, "requests", 1..=1_000_000);
+    let period = sheet.span(&rate, "per_ms", 1..=31 * 86_400_000);
+    Some(Pace::new(requests?, period?))
+}
+
+fn results(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Results {
+    let Some(value) = table.get("results") else {
+        return Results::None;
+    };
+    match value.get_ref().as_str() {
+        Some("none") => Results::None,
+        Some("store") => Results::Store,
+        Some(sink) if !sink.is_empty() => {
+            let words = format!("found {sink:?}: sinks for results are not built yet; allowed: \"none\" or \"store\"");
+            sheet.problem(value.span().start, &table.key("results"), words);
+            Results::None
+        }
+        _ => {
+            sheet.refuse(table, "results", value, "\"none\" or \"store\"");
+            Results::None
+        }
+    }
+}
