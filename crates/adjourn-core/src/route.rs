@@ -283,8 +283,10 @@ impl Road<'_> {
             && self.can_schedule()
             && let Some(schedule) = self.reach.schedule
         {
+            // A minute that has passed by the time that the schedule is made would be refused.
+            let soonest = self.now + Self::notice(schedule);
             return Route::Schedule {
-                at: until.ceil_to(schedule.step),
+                at: until.max(soonest).ceil_to(schedule.step),
             };
         }
         if self.refused.has(Refused::HOLD) || self.refused.has(Refused::SCHEDULE) {
@@ -292,6 +294,8 @@ impl Road<'_> {
         }
         let why = if last {
             "this is the last receive that the queue permits, and a hold would lose it"
+        } else if !self.told_apart() {
+            "its call cannot be repeated, and nothing records whether a message that was held had started it"
         } else {
             "on a FIFO queue one hold has to cover the whole wait, and it cannot"
         };
@@ -317,7 +321,12 @@ impl Road<'_> {
     fn schedule(&self, until: Timestamp) -> Option<Timestamp> {
         let schedule = self.reach.schedule.filter(|_| self.can_schedule())?;
         let at = (until - schedule.lead).floor_to(schedule.step);
-        (at >= self.now + schedule.lead.min(MINUTE)).then_some(at)
+        (at >= self.now + Self::notice(schedule)).then_some(at)
+    }
+
+    /// How long before it fires a schedule has to be asked for.
+    fn notice(schedule: ScheduleReach) -> Duration {
+        schedule.lead.min(MINUTE).max(Duration::from_millis(1))
     }
 
     fn hold(&self, until: Timestamp, receives_remain: bool) -> Option<Route> {
@@ -359,3 +368,6 @@ impl Road<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
