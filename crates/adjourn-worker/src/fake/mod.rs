@@ -33,7 +33,7 @@ mod store;
 pub use faults::{Faults, PortFault, Process};
 pub use gates::FakeGateStore;
 pub use ledger::FakeLedger;
-pub use queue::{Calls, FakeQueue, QueueSettings};
+pub use queue::{Calls, FakeQueue, QueueSettings, Step};
 pub use rules::Outgoing;
 pub use scheduler::{FakeScheduler, ScheduleSettings};
 pub use sink::RecordingSink;

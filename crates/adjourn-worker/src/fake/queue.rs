@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use adjourn_core::{Identity, QueueKind, Reach, Timestamp};
+use adjourn_core::{Envelope, Identity, Mechanism, QueueKind, Reach, Timestamp};
 use async_trait::async_trait;
 use tokio::sync::{Notify, futures::Notified};
 
@@ -79,6 +79,21 @@ impl Calls {
     }
 }
 
+/// A step that the queue, or a scheduler that sends to it, has accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// Which step.
+    pub identity: Identity,
+    /// Not before this moment.
+    pub due: Timestamp,
+    /// How the wait is held; none for an end.
+    pub mechanism: Mechanism,
+    /// The word for the end.
+    pub end: Option<String>,
+}
+
 /// A queue in memory. Its clones are the same queue.
 #[derive(Clone, Debug)]
 pub struct FakeQueue {
@@ -97,6 +112,7 @@ pub(crate) struct Shared {
     pub(crate) dead_letters: Mutex<Store>,
     pub(crate) expired: Mutex<Vec<Message>>,
     pub(crate) calls: Mutex<Calls>,
+    pub(crate) steps: Mutex<Vec<Step>>,
     pub(crate) ledger: Option<FakeLedger>,
     changed: Notify,
 }
@@ -142,6 +158,7 @@ impl FakeQueue {
             dead_letters: Mutex::new(dead_letters),
             expired: Mutex::default(),
             calls: Mutex::default(),
+            steps: Mutex::default(),
             ledger,
             changed: Notify::new(),
         };
@@ -242,10 +259,16 @@ impl FakeQueue {
         *lock(&self.shared.calls)
     }
 
-    /// The next moment at which something becomes visible; none in an empty queue.
+    /// Every step that was accepted, in its order: what a test may rely on as recorded.
     #[must_use]
-    pub fn next_visible_at(&self) -> Option<Timestamp> {
-        lock(&self.shared.store).next_visible_at()
+    pub fn steps(&self) -> Vec<Step> {
+        lock(&self.shared.steps).clone()
+    }
+
+    /// The next moment at which something can be received; none in an empty queue.
+    #[must_use]
+    pub fn next_receivable_at(&self) -> Option<Timestamp> {
+        lock(&self.shared.store).next_receivable_at(self.now())
     }
 
     /// Completes when something was sent, hidden or deleted after this was made.
@@ -255,6 +278,16 @@ impl FakeQueue {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.clock.now()
+    }
+
+    pub(crate) fn note_step(&self, envelope: &Envelope, mechanism: Mechanism) {
+        lock(&self.shared.steps).push(Step {
+            at: self.now(),
+            identity: envelope.identity.clone(),
+            due: envelope.due,
+            mechanism,
+            end: envelope.end.clone(),
+        });
     }
 
     pub(crate) fn note_change(&self) {
@@ -319,6 +352,7 @@ impl FakeQueue {
         if let Some(ledger) = &self.shared.ledger {
             ledger.handed_on(&copy.envelope.identity, &copy.receipt);
         }
+        self.note_step(&copy.envelope, Mechanism::Delay);
         Ok(accepted(&copy.envelope.identity, name))
     }
 
@@ -344,6 +378,7 @@ impl FakeQueue {
         if let Some(ledger) = &self.shared.ledger {
             ledger.ended(&letter.envelope.identity, &letter.receipt);
         }
+        self.note_step(&letter.envelope, Mechanism::None);
         Ok(accepted(&letter.envelope.identity, name))
     }
 
@@ -365,6 +400,7 @@ impl FakeQueue {
         if let Some(ledger) = &self.shared.ledger {
             ledger.held(&hold.envelope.identity, &hold.original.id, &hold.receipt);
         }
+        self.note_step(&hold.envelope, Mechanism::Visibility);
         Ok(accepted(&hold.envelope.identity, name))
     }
 }

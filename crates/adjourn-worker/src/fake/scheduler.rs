@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use adjourn_core::{Envelope, Reading, ScheduleReach, Timestamp};
+use adjourn_core::{Envelope, Mechanism, Reading, ScheduleReach, Timestamp};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, futures::Notified};
@@ -393,6 +393,7 @@ impl FakeScheduler {
     }
 
     fn note(&self, copy: &ScheduledCopy) {
+        self.shared.target.note_step(&copy.envelope, Mechanism::Schedule);
         if let Some(ledger) = &self.shared.target.shared.ledger {
             ledger.handed_on(&copy.envelope.identity, &copy.receipt);
         }

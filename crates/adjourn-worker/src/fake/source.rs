@@ -11,7 +11,7 @@ impl FakeQueue {
     /// # Errors
     /// Over the limit of messages in flight, or by a planned fault.
     pub async fn receive(&self, most: usize) -> Result<Vec<Message>, PortError> {
-        if self.next_visible_at().is_none_or(|at| at > self.now()) {
+        if self.next_receivable_at().is_none_or(|at| at > self.now()) {
             return Ok(Vec::new());
         }
         let call = self.process.begin("source.receive").await?;
@@ -20,7 +20,10 @@ impl FakeQueue {
         }
         let mut departed = Departed::default();
         let received = lock(&self.shared.store).receive(most, self.now(), &self.shared.settings, &mut departed);
-        self.depart(departed);
+        if !departed.expired.is_empty() || !departed.redriven.is_empty() {
+            self.depart(departed);
+            self.note_change();
+        }
         let mut messages = call.end(received).await??;
         let now = self.own_clock.now();
         for message in &mut messages {

@@ -272,8 +272,23 @@ impl Store {
         self.messages.values().cloned().collect()
     }
 
-    /// The next moment at which something becomes visible; none in an empty queue.
-    pub(crate) fn next_visible_at(&self) -> Option<Timestamp> {
-        self.messages.values().map(|stored| stored.visible_at).min()
+    /// The next moment at which something can be received; none in an empty queue.
+    pub(crate) fn next_receivable_at(&self, now: Timestamp) -> Option<Timestamp> {
+        match self.kind {
+            QueueKind::Standard => self.messages.values().map(|stored| stored.visible_at).min(),
+            QueueKind::Fifo => {
+                let mut groups: BTreeMap<Option<&str>, Timestamp> = BTreeMap::new();
+                for stored in self.messages.values() {
+                    let in_flight = stored.in_flight_since.is_some() && stored.visible_at > now;
+                    let opens = groups
+                        .entry(stored.message.group.as_deref())
+                        .or_insert(stored.visible_at);
+                    if in_flight {
+                        *opens = (*opens).max(stored.visible_at);
+                    }
+                }
+                groups.into_values().min()
+            }
+        }
     }
 }
