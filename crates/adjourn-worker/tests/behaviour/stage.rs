@@ -148,7 +148,7 @@ impl Stage {
 pub(crate) fn envelope_of(message: &Message, now: Timestamp) -> Envelope {
     match Envelope::read(message.envelope_text(), message.content(), now) {
         Reading::Read { envelope, .. } => envelope,
-        other => panic!("no envelope: {other:?}"),
+        other @ (Reading::Absent | Reading::Rejected(_)) => panic!("no envelope: {other:?}"),
     }
 }
 
