@@ -6,6 +6,8 @@ mod lines;
 mod parse;
 mod path;
 mod problem;
+#[cfg(test)]
+mod tests;
 
 use adjourn_core::{ScopeKey, Timestamp};
 use http::{HeaderName, HeaderValue, Method};

@@ -4,6 +4,8 @@ mod credential;
 mod problem;
 mod provider;
 mod sheet;
+#[cfg(test)]
+mod tests;
 mod tiers;
 
 use std::{collections::BTreeMap, time::Duration};

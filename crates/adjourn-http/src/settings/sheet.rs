@@ -125,7 +125,9 @@ impl<'t> Sheet<'t> {
     ) -> Option<Table<'a>> {
         let Some(entries) = value.get_ref().as_table() else {
             // A table's place may hold a secret that somebody wrote in its stead: its text is not repeated.
-            let words = format!("found a {}; allowed: a table", value.get_ref().type_str());
+            let kind = value.get_ref().type_str();
+            let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
+            let words = format!("found {article} {kind}; allowed: a table");
             self.problem(value.span().start, &table.key(key), words);
             return None;
         };

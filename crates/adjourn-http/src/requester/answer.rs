@@ -1,0 +1,121 @@
+//! What each answer means.
+
+use adjourn_core::{Fault, Outcome};
+use http::StatusCode;
+
+use crate::{Provider, Reading};
+
+/// What a call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What it means for the job.
+    pub outcome: Outcome,
+    /// The status of the response, where there was one.
+    pub status: Option<u16>,
+    /// The response's body, where the settings say that it is stored.
+    pub result: Option<String>,
+}
+
+impl Answer {
+    /// An outcome without a response.
+    pub(super) fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            status: None,
+            result: None,
+        }
+    }
+}
+
+/// The outcome of a response; `said` is the beginning of its body.
+pub(super) fn outcome(
+    provider: &Provider,
+    status: StatusCode,
+    reading: Reading,
+    said: impl FnOnce() -> String,
+) -> Outcome {
+    let not_before = match reading {
+        Reading::Limited(signal) => return Outcome::Throttled(signal),
+        Reading::Unlimited { not_before } => not_before,
+    };
+    let name = provider.name();
+    match status.as_u16() {
+        200..=299 => Outcome::Done,
+        // What a provider says of a token may hold the token: its words are left out.
+        401 | 403 => Outcome::Rejected(fault(status, &format!("unauthorized: {name} answered {status}"))),
+        408 | 425 | 500.. => {
+            let fault = fault(status, &with_words(format!("{name} answered {status}"), said()));
+            Outcome::Failed(match not_before {
+                Some(at) => fault.retry_at(at),
+                None => fault,
+            })
+        }
+        _ => Outcome::Rejected(fault(
+            status,
+            &with_words(format!("refused: {name} answered {status}"), said()),
+        )),
+    }
+}
+
+/// A redirect that is not followed.
+pub(super) fn unfollowed(provider: &Provider, status: StatusCode, why: &str) -> Answer {
+    let words = format!(
+        "refused: {} answered {status}, a redirect that is not followed: {why}",
+        provider.name()
+    );
+    Answer {
+        outcome: Outcome::Rejected(fault(status, &words)),
+        status: Some(status.as_u16()),
+        result: None,
+    }
+}
+
+/// A call that got no answer: a failure if it never reached the provider or may be repeated, otherwise unknown.
+pub(super) fn unanswered(provider: &Provider, error: &reqwest::Error, repeats: bool) -> Answer {
+    let words = format!("{} did not answer: {}", provider.name(), chain(error));
+    Answer::of(if repeats || error.is_connect() || error.is_builder() {
+        Outcome::Failed(Fault::new(&words))
+    } else {
+        Outcome::Unknown(Fault::new(&format!(
+            "{words}; the call may have had its effect and cannot be repeated safely"
+        )))
+    })
+}
+
+fn fault(status: StatusCode, words: &str) -> Fault {
+    Fault::new(words).status(status.as_u16())
+}
+
+fn with_words(words: String, said: String) -> String {
+    let said: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if said.trim().is_empty() {
+        words
+    } else {
+        format!("{words}: {}", said.trim())
+    }
+}
+
+/// An error with its causes; without its URL, whose query may hold what is nobody's business.
+fn chain(error: &reqwest::Error) -> String {
+    let mut words = if error.is_timeout() {
+        "timed out".to_string()
+    } else {
+        String::new()
+    };
+    let mut link = std::error::Error::source(error);
+    while let Some(cause) = link {
+        let cause_words = cause.to_string();
+        if !words.contains(&cause_words) {
+            if !words.is_empty() {
+                words.push_str(": ");
+            }
+            words.push_str(&cause_words);
+        }
+        link = cause.source();
+    }
+    if words.is_empty() {
+        "no connection".to_string()
+    } else {
+        words
+    }
+}

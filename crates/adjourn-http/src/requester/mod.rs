@@ -1,0 +1,239 @@
+//! Performs HTTP jobs: one call each, bounded in time and bytes, and what its answer means.
+
+mod answer;
+mod client;
+mod outgoing;
+mod redirect;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use adjourn_core::{Fault, Outcome, Timestamp};
+use http::{HeaderMap, StatusCode};
+
+pub use answer::Answer;
+pub use client::ClientError;
+
+use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings};
+use client::Clients;
+
+/// The most bytes of a response that are kept as a job's result.
+pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
+
+const MAX_REDIRECTS: usize = 5;
+
+/// Tells the time; the requester itself reads no clock.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Performs HTTP jobs under the settings. Cheap to clone; one for a process, since it holds the connections.
+#[derive(Clone)]
+pub struct Requester {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: Settings,
+    credentials: Credentials,
+    clients: Clients,
+    reader: Arc<dyn ReadResponse>,
+    now: Now,
+}
+
+impl fmt::Debug for Requester {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requester")
+            .field("credentials", &self.inner.credentials)
+            .field("reader", &self.inner.reader)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One answer, received.
+struct Received {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    whole: bool,
+    at: Timestamp,
+}
+
+impl Requester {
+    /// A requester for the providers of `settings`, whose responses `reader` reads.
+    ///
+    /// # Errors
+    /// When the machine's certificates cannot be loaded.
+    pub fn new(
+        settings: Settings,
+        credentials: Credentials,
+        reader: Arc<dyn ReadResponse>,
+        now: Now,
+    ) -> Result<Self, ClientError> {
+        let clients = Clients::for_providers(settings.providers())?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                settings,
+                credentials,
+                clients,
+                reader,
+                now,
+            }),
+        })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// Makes the job's call once and says what its answer means. It is over by `must_end_by`, and within the provider's own
+    /// timeout. `lasting_id` is the name that the job's message keeps for life; the idempotency key is made from it where
+    /// the job has neither a key nor an id.
+    pub async fn perform(&self, job: &HttpJob, lasting_id: &str, must_end_by: Timestamp) -> Answer {
+        let provider = match job.check(&self.inner.settings) {
+            Ok(provider) => provider,
+            Err(error) => return Answer::of(Outcome::Rejected(Fault::new(&format!("refused: {error}")))),
+        };
+        let started_at = (self.inner.now)();
+        let left = provider.timeout().min(must_end_by.since(started_at));
+        if left.is_zero() {
+            return Answer::of(Outcome::Failed(Fault::new(
+                "there was no time left for its call; it was not sent",
+            )));
+        }
+        let Some(call) = outgoing::call(job, provider, &self.inner.credentials, lasting_id) else {
+            return Answer::of(Outcome::Rejected(Fault::new(
+                "refused: its path would leave the provider's base_url",
+            )));
+        };
+        self.follow(provider, call, started_at + left).await
+    }
+
+    async fn follow(&self, provider: &Provider, mut call: outgoing::Call, ends_at: Timestamp) -> Answer {
+        let repeats = provider.repeats(&call.method);
+        for redirects in 0..=MAX_REDIRECTS {
+            let left = ends_at.since((self.inner.now)());
+            let received = match self.send(provider, &call, left).await {
+                Ok(received) => received,
+                Err(error) => return answer::unanswered(provider, &error, repeats),
+            };
+            let next = match redirect::target(provider.base_url(), &call, received.status, &received.headers) {
+                redirect::Target::None => return self.answer(provider, received),
+                redirect::Target::Refused(words) => return answer::unfollowed(provider, received.status, &words),
+                redirect::Target::Follow(url) => url,
+            };
+            if redirects == MAX_REDIRECTS {
+                let words = format!("it was the redirect number {} in a row", redirects + 1);
+                return answer::unfollowed(provider, received.status, &words);
+            }
+            call.url = next;
+        }
+        Answer::of(Outcome::Failed(Fault::new("redirected too often")))
+    }
+
+    /// Sends a call and receives its answer: all of the head, and of the body as much as is asked for.
+    async fn send(
+        &self,
+        provider: &Provider,
+        call: &outgoing::Call,
+        left: Duration,
+    ) -> Result<Received, reqwest::Error> {
+        let mut request = self
+            .inner
+            .clients
+            .of(provider)
+            .request(call.method.clone(), call.url.clone())
+            .headers(call.headers.clone())
+            .timeout(left);
+        if let Some(body) = &call.body {
+            request = request.body(body.clone());
+        }
+        let mut response = request.send().await?;
+        let at = (self.inner.now)();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let most = if status.is_success() && provider.results() == Results::Store {
+            MAX_RESULT_BYTES
+        } else {
+            READ_BYTES
+        };
+        let (body, whole) = read_body(&mut response, most).await;
+        Ok(Received {
+            status,
+            headers,
+            body,
+            whole,
+            at,
+        })
+    }
+
+    fn answer(&self, provider: &Provider, received: Received) -> Answer {
+        let Received {
+            status,
+            headers,
+            body,
+            whole,
+            at,
+        } = received;
+        let read = body.get(..READ_BYTES).unwrap_or(&body);
+        let reading = self.inner.reader.read(
+            provider.name(),
+            &Response {
+                status,
+                headers: &headers,
+                body: read,
+                received_at: at,
+            },
+        );
+        let said = || {
+            // Blotted out before it is cut, so that no half of a credential is left at the cut.
+            let text = String::from_utf8_lossy(read.get(..4096).unwrap_or(read)).into_owned();
+            self.inner
+                .credentials
+                .redact(provider.credential(), provider.name(), &text)
+                .chars()
+                .take(200)
+                .collect()
+        };
+        let outcome = answer::outcome(provider, status, reading, said);
+        let mut answer = Answer {
+            outcome,
+            status: Some(status.as_u16()),
+            result: None,
+        };
+        if answer.outcome == Outcome::Done && provider.results() == Results::Store {
+            if whole {
+                answer.result = Some(String::from_utf8_lossy(&body).into_owned());
+            } else {
+                tracing::warn!(
+                    provider = provider.name(),
+                    status = status.as_u16(),
+                    "the response is not stored: it broke off or is longer than {MAX_RESULT_BYTES} bytes"
+                );
+            }
+        }
+        answer
+    }
+}
+
+/// The first `most` bytes of a body, and whether that is all of it. What breaks off has still been answered: its status and
+/// headers stand.
+async fn read_body(response: &mut reqwest::Response, most: usize) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
+                let room = most - body.len();
+                body.extend(chunk.iter().take(room));
+                if chunk.len() > room {
+                    return (body, false);
+                }
+            }
+            Ok(None) => return (body, true),
+            Err(_) => return (body, false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod loopback;
+#[cfg(test)]
+mod tests;
