@@ -37,6 +37,11 @@ impl Pace {
     fn tolerance(self) -> Duration {
         self.interval.saturating_mul(self.burst.saturating_sub(1))
     }
+
+    /// How far ahead of the present the theoretical arrival time is when the whole burst has just been spent.
+    fn spent(self) -> Duration {
+        self.tolerance().saturating_add(self.interval)
+    }
 }
 
 /// What a gate answers.
@@ -66,11 +71,13 @@ pub struct Gate {
     in_flight: u32,
     max_in_flight: Option<u32>,
     pace: Option<Pace>,
-    arrival: Timestamp,
+    /// The theoretical arrival time, since the epoch. Finer than a millisecond, since many an emission interval is: rounded
+    /// up, 600 calls a second would become 500.
+    arrival: Duration,
     /// How many jobs were parked since the gate closed, where no pace is known.
     turns: u32,
     /// The turn after the last one that was given to a parked job, where a pace is known.
-    next_turn: Timestamp,
+    next_turn: Duration,
 }
 
 impl Gate {
@@ -85,9 +92,9 @@ impl Gate {
             in_flight: 0,
             max_in_flight,
             pace,
-            arrival: Timestamp::EPOCH,
+            arrival: Duration::ZERO,
             turns: 0,
-            next_turn: Timestamp::EPOCH,
+            next_turn: Duration::ZERO,
         }
     }
 
@@ -109,7 +116,7 @@ impl Gate {
         if self.room() == 0 {
             return Passage::Full;
         }
-        match self.next_start() {
+        match self.next_start(now) {
             Some(at) if at > now => Passage::Closed {
                 until: at,
                 reason: String::from("the configured rate is spent"),
@@ -126,10 +133,11 @@ impl Gate {
         }
         let room = self.room().min(most);
         let Some(pace) = self.pace else { return room };
-        let mut trial = self.arrival;
+        let present = since_epoch(now);
+        let mut trial = self.arrival(pace, present);
         let mut count = 0_u32;
-        while count < room && trial - pace.tolerance() <= now {
-            trial = trial.max(now) + pace.interval;
+        while count < room && trial.saturating_sub(pace.tolerance()) <= present {
+            trial = trial.max(present).saturating_add(pace.interval);
             count = count.saturating_add(1);
         }
         count
@@ -138,14 +146,17 @@ impl Gate {
     /// The moment from which the next call may start, as far as it is known: the reopening or the next turn of the rate.
     #[must_use]
     pub fn opens_at(&self, now: Timestamp) -> Timestamp {
-        self.closed_until.max(self.next_start().unwrap_or(now)).max(now)
+        self.closed_until.max(self.next_start(now).unwrap_or(now)).max(now)
     }
 
     /// Whether nothing is known of this scope that a new gate would not know: nothing in flight, closed or reopening.
     #[must_use]
     pub fn is_idle(&self, now: Timestamp) -> bool {
         let settled = self.window.is_none() || now.since(self.changed_at) > FORGOTTEN_AFTER;
-        self.in_flight == 0 && settled && self.opens_at(now) <= now
+        // A burst that is not saved up again is known, too: a new gate would grant it a second time.
+        let present = since_epoch(now);
+        let saved_up = self.arrival <= present && self.next_turn <= present;
+        self.in_flight == 0 && settled && saved_up && self.closed_until <= now
     }
 
     /// Until when the gate is closed by a refusal, and why; none while it is open.
@@ -164,7 +175,8 @@ impl Gate {
     pub fn start(&mut self, now: Timestamp) {
         self.in_flight = self.in_flight.saturating_add(1);
         if let Some(pace) = self.pace {
-            self.arrival = self.arrival.max(now) + pace.interval;
+            let present = since_epoch(now);
+            self.arrival = self.arrival(pace, present).max(present).saturating_add(pace.interval);
         }
     }
 
@@ -172,7 +184,7 @@ impl Gate {
     pub fn give_back(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(pace) = self.pace {
-            self.arrival = self.arrival - pace.interval;
+            self.arrival = self.arrival.saturating_sub(pace.interval);
         }
     }
 
@@ -219,9 +231,9 @@ impl Gate {
     pub fn turn(&mut self, now: Timestamp) -> Timestamp {
         let opens_at = self.opens_at(now);
         if let Some(pace) = self.pace {
-            let turn = self.next_turn.max(opens_at);
-            self.next_turn = turn + pace.interval;
-            return turn;
+            let turn = self.next_turn.max(since_epoch(opens_at));
+            self.next_turn = turn.saturating_add(pace.interval);
+            return Timestamp::EPOCH + turn;
         }
         let turn = self.turns;
         self.turns = self.turns.saturating_add(1);
@@ -246,109 +258,27 @@ impl Gate {
         most.saturating_sub(self.in_flight)
     }
 
-    fn next_start(&self) -> Option<Timestamp> {
-        self.pace.map(|pace| self.arrival - pace.tolerance())
+    /// The first moment at which one more call conforms to the pace; rounded up to a millisecond.
+    fn next_start(&self, now: Timestamp) -> Option<Timestamp> {
+        let pace = self.pace?;
+        let arrival = self.arrival(pace, since_epoch(now));
+        Some(Timestamp::EPOCH + arrival.saturating_sub(pace.tolerance()))
     }
+
+    /// The theoretical arrival time. More than a whole burst ahead it can be only by a clock that stepped back or by a pace
+    /// that was slower then: then one call may start, and the pace goes on from there.
+    fn arrival(&self, pace: Pace, present: Duration) -> Duration {
+        if self.arrival <= present.saturating_add(pace.spent()) {
+            self.arrival
+        } else {
+            present.saturating_add(pace.tolerance())
+        }
+    }
+}
+
+fn since_epoch(at: Timestamp) -> Duration {
+    at.since(Timestamp::EPOCH)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(ms: i64) -> Timestamp {
-        Timestamp::from_unix_ms(1_000_000 + ms)
-    }
-
-    #[test]
-    fn a_refusal_closes_until_the_later_of_two_moments() {
-        let mut gate = Gate::new(None, None);
-        gate.start(at(0));
-        gate.start(at(0));
-        assert!(gate.refuse(at(5000), at(10), "burst"));
-        assert!(!gate.refuse(at(3000), at(11), "burst"));
-        assert_eq!(
-            gate.check(at(4999)),
-            Passage::Closed {
-                until: at(5000),
-                reason: "burst".to_string()
-            }
-        );
-        assert_eq!(gate.check(at(5000)), Passage::Open);
-    }
-
-    #[test]
-    fn reopening_grows_with_each_success() {
-        let mut gate = Gate::new(None, None);
-        gate.close(at(100), at(0), "burst");
-        assert_eq!(gate.startable(at(99), 50), 0);
-        let mut started = Vec::new();
-        for _ in 0..6 {
-            let n = gate.startable(at(200), 50);
-            started.push(n);
-            (0..n).for_each(|_| gate.start(at(200)));
-            (0..n).for_each(|_| gate.succeed(at(200)));
-        }
-        assert_eq!(started, [1, 2, 4, 8, 16, 32]);
-        (0..2).for_each(|_| gate.start(at(300)));
-        assert_eq!(gate.startable(at(300), 50), 50, "after {OPEN_AT} successes it is open");
-    }
-
-    #[test]
-    fn a_success_of_a_call_from_before_the_refusal_opens_nothing() {
-        let mut gate = Gate::new(None, None);
-        gate.start(at(0));
-        gate.start(at(0));
-        gate.refuse(at(100), at(50), "burst");
-        gate.succeed(at(0));
-        assert_eq!(gate.startable(at(200), 50), 1);
-    }
-
-    #[test]
-    fn full_is_not_closed() {
-        let mut gate = Gate::new(None, Some(2));
-        gate.start(at(0));
-        gate.start(at(0));
-        assert_eq!(gate.check(at(0)), Passage::Full);
-        gate.end();
-        assert_eq!(gate.check(at(0)), Passage::Open);
-    }
-
-    #[test]
-    fn a_pace_allows_its_burst_and_then_one_each_interval() {
-        let mut gate = Gate::new(Some(Pace::new(10, Duration::from_secs(1))), None);
-        assert_eq!(gate.startable(at(0), 50), 10);
-        (0..10).for_each(|_| gate.start(at(0)));
-        assert_eq!(
-            gate.check(at(0)),
-            Passage::Closed {
-                until: at(100),
-                reason: "the configured rate is spent".to_string()
-            }
-        );
-        assert_eq!(gate.startable(at(250), 50), 2);
-        gate.give_back();
-        assert_eq!(
-            gate.startable(at(250), 50),
-            3,
-            "a start that made no call gives its turn back"
-        );
-    }
-
-    #[test]
-    fn parked_jobs_come_back_on_a_slope() {
-        let mut gate = Gate::new(None, None);
-        gate.close(at(0), at(-10), "burst");
-        let turns: Vec<u64> = (0..7)
-            .map(|_| u64::try_from(gate.turn(at(-5)).since(at(0)).as_millis()).unwrap())
-            .collect();
-        assert_eq!(turns, [0, 1000, 1500, 2000, 2250, 2500, 2750]);
-        let mut paced = Gate::new(Some(Pace::new(4, Duration::from_secs(1))), None);
-        paced.close(at(0), at(-10), "burst");
-        let turns: Vec<u64> = (0..3)
-            .map(|_| u64::try_from(paced.turn(at(-5)).since(at(0)).as_millis()).unwrap())
-            .collect();
-        assert_eq!(turns, [0, 250, 500]);
-    }
-
-    use std::vec::Vec;
-}
+mod tests;
