@@ -91,3 +91,174 @@ impl Handler for HttpHandler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, time::Duration};
+
+    use adjourn_core::{Envelope, Pace, Reading, RetryPolicy, ScopeKey, Timestamp};
+    use adjourn_worker::{VirtualClock, Worker, fake::FakeQueue};
+
+    use super::*;
+    use crate::requester::loopback::{Act, Loopback};
+
+    const NOW: &str = "2026-07-10T20:13:47Z";
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn clock() -> Arc<VirtualClock> {
+        Arc::new(VirtualClock::starting_at(at(NOW)))
+    }
+
+    fn handler(settings: &str, clock: Arc<dyn Clock>) -> HttpHandler {
+        let settings = Settings::parse(settings).unwrap_or_else(|error| panic!("{error}"));
+        HttpHandler::new(settings, Credentials::default(), clock).unwrap()
+    }
+
+    fn message(body: &str) -> Message {
+        Message {
+            id: "m-1".to_string(),
+            receipt: "r".to_string(),
+            queue: "jobs".to_string(),
+            body: body.to_string(),
+            attributes: BTreeMap::new(),
+            group: Some("g".to_string()),
+            deduplication_id: None,
+            trace_header: None,
+            sent_at: at(NOW),
+            first_received_at: at(NOW),
+            received_at: at(NOW),
+            receive_count: 1,
+        }
+    }
+
+    const SETTINGS: &str = r#"
+        [providers.acme]
+        base_url = "https://api.acme.example"
+        timeout_ms = 5000
+        rate = { requests = 10, per_ms = 1000 }
+        max_in_flight = 3
+        retry = { max_attempts = 2, backoff_ms = [7] }
+        [providers.plain]
+        base_url = "https://plain.example"
+        idempotency_header = "Idempotency-Key"
+    "#;
+
+    #[tokio::test]
+    async fn the_terms_of_a_job() {
+        let handler = handler(SETTINGS, clock());
+        let terms = handler
+            .terms(&message(
+                r#"{"provider":"acme","method":"POST","path":"/","id":"a","tenant":"t","run":"r","scope":{"entity":"7"},
+                    "notBefore":"2026-07-10T20:14:00Z","deadline":"2026-07-10T20:15:00Z"}"#,
+            ))
+            .unwrap();
+        let expected = Terms {
+            job_id: "a".to_string(),
+            provider: "acme".to_string(),
+            scope: ScopeKey::scoped("acme", "entity", "7"),
+            tenant: Some("t".to_string()),
+            run: Some("r".to_string()),
+            not_before: Some(at("2026-07-10T20:14:00Z")),
+            deadline: Some(at("2026-07-10T20:15:00Z")),
+            repeatable: false,
+            timeout: Duration::from_secs(5),
+            pace: Some(Pace {
+                interval: Duration::from_millis(100),
+                burst: 10,
+            }),
+            max_in_flight: Some(3),
+            retry: Some(RetryPolicy {
+                max_attempts: 2,
+                backoff: vec![Duration::from_millis(7)],
+            }),
+        };
+        assert_eq!(terms, expected);
+
+        let terms = handler
+            .terms(&message(r#"{"provider":"plain","method":"POST","path":"/"}"#))
+            .unwrap();
+        let expected = Terms {
+            job_id: "m-1".to_string(),
+            provider: "plain".to_string(),
+            scope: ScopeKey::provider("plain"),
+            tenant: Some("g".to_string()),
+            run: Some("m-1".to_string()),
+            not_before: None,
+            deadline: None,
+            repeatable: true,
+            timeout: Duration::from_secs(10),
+            pace: None,
+            max_in_flight: None,
+            retry: None,
+        };
+        assert_eq!(terms, expected);
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_no_job_says_why() {
+        let handler = handler(SETTINGS, clock());
+        for (body, expected) in [
+            (
+                "hello",
+                "it is no HTTP job: is not a job: expected value at line 1 column 1; allowed: one JSON object",
+            ),
+            (
+                r#"{"provider":"acne","method":"GET","path":"/"}"#,
+                "it is no job under these settings: provider: \"acne\" is not known; the nearest known is \"acme\"; allowed: acme, plain",
+            ),
+            (
+                r#"{"provider":"acme","method":"GET","path":"/%2e%2e"}"#,
+                "it is no HTTP job: path: \"/%2e%2e\": found \"..\" under 1 percent-encoding(s); a path may not leave the provider's base_url",
+            ),
+        ] {
+            assert_eq!(handler.terms(&message(body)).unwrap_err().why(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_batch_of_http_jobs_is_settled_by_what_was_answered() {
+        let server = Loopback::playing(vec![Act::status(429, "retry-after: 30\r\n", "")]).await;
+        let fine = Loopback::playing(vec![Act::status(200, "", "")]).await;
+        let settings = format!(
+            "[providers.acme]\nbase_url = \"{}\"\n[providers.fine]\nbase_url = \"{}\"",
+            server.url, fine.url
+        );
+        let clock = clock();
+        let queue = FakeQueue::standard("jobs", clock.clone());
+        let worker = Worker::builder(handler(&settings, clock.clone()), Arc::new(queue.clone()))
+            .clock(clock.clone())
+            .build();
+        queue
+            .send_body(r#"{"provider":"fine","method":"GET","path":"/"}"#)
+            .unwrap();
+        queue
+            .send_body(r#"{"provider":"acme","method":"GET","path":"/"}"#)
+            .unwrap();
+        queue
+            .send_body(r#"{"provider":"nobody","method":"GET","path":"/"}"#)
+            .unwrap();
+
+        let batch = queue.receive(10).await.unwrap();
+        let settled = worker.run_batch(batch.clone(), None).await;
+        assert!(
+            settled
+                .iter()
+                .all(|settled| matches!(settled.settlement, adjourn_worker::Settlement::Delete(_)))
+        );
+        queue.respond(&batch, &[]).await.unwrap();
+
+        let [waiting] = queue.messages().try_into().unwrap();
+        let Reading::Read { envelope, .. } = Envelope::read(waiting.envelope_text(), waiting.content(), clock.now())
+        else {
+            panic!("{waiting:?} carries no envelope")
+        };
+        assert_eq!(envelope.counters.deferrals, 1);
+        assert!(envelope.due >= at(NOW) + Duration::from_secs(30), "never early");
+        let [dead] = queue.dead_letters().try_into().unwrap();
+        assert!(dead.body.contains("nobody"));
+        assert_eq!((server.asked().len(), fine.asked().len()), (1, 1));
+    }
+}

@@ -9,7 +9,7 @@ use tokio::{
 
 /// What the server does with one request.
 #[derive(Clone, Debug)]
-pub(super) enum Act {
+pub(crate) enum Act {
     /// Answers these bytes and closes.
     Answer(Vec<u8>),
     /// Reads the request and closes without an answer.
@@ -20,7 +20,7 @@ pub(super) enum Act {
 
 impl Act {
     /// An answer with a status, header lines and a body of text.
-    pub(super) fn status(status: u16, headers: &str, body: &str) -> Self {
+    pub(crate) fn status(status: u16, headers: &str, body: &str) -> Self {
         Self::Answer(
             format!(
                 "HTTP/1.1 {status} X\r\ncontent-length: {}\r\n{headers}\r\n{body}",
@@ -33,15 +33,15 @@ impl Act {
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// The request line and the header lines.
-    pub(super) head: String,
-    pub(super) body: Vec<u8>,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Asked {
     /// Every value of a header, in its order.
-    pub(super) fn header(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn header(&self, name: &str) -> Vec<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
         lines
             .filter(|(header, _)| header.eq_ignore_ascii_case(name))
@@ -49,19 +49,19 @@ impl Asked {
             .collect()
     }
 
-    pub(super) fn request_line(&self) -> &str {
+    pub(crate) fn request_line(&self) -> &str {
         self.head.lines().next().unwrap()
     }
 }
 
-pub(super) struct Loopback {
-    pub(super) url: String,
+pub(crate) struct Loopback {
+    pub(crate) url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Loopback {
     /// A server that plays the acts in turn, one for each request, and then the last one again.
-    pub(super) async fn playing(acts: Vec<Act>) -> Self {
+    pub(crate) async fn playing(acts: Vec<Act>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -85,12 +85,12 @@ impl Loopback {
     }
 
     /// The URL of a port where nobody listens.
-    pub(super) async fn nobody() -> String {
+    pub(crate) async fn nobody() -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}", listener.local_addr().unwrap())
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }

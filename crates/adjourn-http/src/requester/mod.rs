@@ -234,6 +234,6 @@ async fn read_body(response: &mut reqwest::Response, most: usize) -> (Vec<u8>, b
 }
 
 #[cfg(test)]
-mod loopback;
+pub(crate) mod loopback;
 #[cfg(test)]
 mod tests;
