@@ -45,9 +45,12 @@ impl SimHandler {
             return Err(Interrupt::rejected(Fault::new("there is no such provider")));
         };
         let key = job.id();
+        let (message, sequence) = (&job.message().id, job.identity().sequence);
         let arrived = self
             .process
-            .call("provider.call", || provider.arrive(key, self.clock.now()))
+            .call("provider.call", || {
+                provider.arrive(key, message, sequence, self.clock.now())
+            })
             .await;
         let (answer, in_flight) = match arrived {
             Ok(arrived) => arrived,
@@ -58,8 +61,12 @@ impl SimHandler {
         drop(in_flight);
         match answer {
             Answer::Done => Ok(Done::new().status(200)),
-            Answer::Limited(signal) => Err(Interrupt::throttled(signal)),
+            Answer::Limited(signal) => {
+                provider.read(key, signal.earliest_retry_at());
+                Err(Interrupt::throttled(signal))
+            }
             Answer::Unavailable(at) => {
+                provider.read(key, at);
                 let fault = Fault::new("the provider is unavailable").status(503);
                 Err(Interrupt::failed(match at {
                     Some(at) => fault.retry_at(at),

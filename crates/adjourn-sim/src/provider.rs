@@ -80,11 +80,15 @@ pub struct CallRecord {
     pub at: Timestamp,
     /// The job's idempotency key.
     pub key: String,
+    /// The message that made it.
+    pub message: String,
+    /// The step of the job that this message carried.
+    pub sequence: u32,
     /// The status that it was answered.
     pub status: u16,
-    /// The moment that the answer named.
+    /// The moment that the answer named, whether or not anybody read it.
     pub told: Option<Timestamp>,
-    /// The moment that the job was told before, where this call came earlier than that.
+    /// How long before the moment that the job read in its last answer, where this call came earlier than that.
     pub early_by: Option<Duration>,
 }
 
@@ -172,7 +176,7 @@ impl Provider {
     }
 
     /// A call arrives: it is counted, and has its effect or none at once. The answer takes its time.
-    pub(crate) fn arrive(&self, key: &str, now: Timestamp) -> (Answer, InFlight) {
+    pub(crate) fn arrive(&self, key: &str, message: &str, sequence: u32, now: Timestamp) -> (Answer, InFlight) {
         let mut books = self.lock();
         books.in_flight = books.in_flight.saturating_add(1);
         books.max_in_flight = books.max_in_flight.max(books.in_flight);
@@ -191,17 +195,23 @@ impl Provider {
             Answer::Unavailable(at) => (503, *at),
         };
         let known = books.jobs.entry(key.to_string()).or_default();
-        known.told = told;
         known.effects = known.effects.saturating_add(u32::from(status == 200));
         books.calls.push(CallRecord {
             at: now,
             key: key.to_string(),
+            message: message.to_string(),
+            sequence,
             status,
             told,
             early_by,
         });
         drop(books);
         (answer, InFlight(self.clone()))
+    }
+
+    /// An answer has been read: from now on the job knows the moment that it named.
+    pub(crate) fn read(&self, key: &str, told: Option<Timestamp>) {
+        self.lock().jobs.entry(key.to_string()).or_default().told = told;
     }
 
     fn verdict(&self, books: &mut Books, calls: u32, now: Timestamp) -> Verdict {

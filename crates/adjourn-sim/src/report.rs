@@ -32,6 +32,9 @@ pub struct Report {
     pub refusals: usize,
     /// Calls of a job before the moment that its last answer named, where that answer had been recorded.
     pub early: usize,
+    /// Such calls by another delivery of the job than the one that recorded the answer: the price of at-least-once where
+    /// nothing tells a second delivery from the first.
+    pub early_by_a_twin: usize,
     /// Such calls where nothing had recorded the answer: its process died first, or every port refused.
     pub excused: usize,
     /// Effects beyond the first of each job.
@@ -64,12 +67,13 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed {}: {} jobs, {} done, {} refusals, {} early ({} excused), {} lost, {} duplicates, {} stops, {:?}",
+            "seed {}: {} jobs, {} done, {} refusals, {} early ({} by a twin, {} excused), {} lost, {} duplicates, {} stops, {:?}",
             self.seed,
             self.jobs,
             self.done,
             self.refusals,
             self.early,
+            self.early_by_a_twin,
             self.excused,
             self.lost(),
             self.duplicates,

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use adjourn_core::{Policy, QueueKind, ScopeKey, Timestamp};
+use adjourn_core::{Mechanism, Policy, QueueKind, ScopeKey, Timestamp};
 use adjourn_worker::{
     Clock, Message, Settlement, VirtualClock, Worker,
     fake::{
@@ -21,6 +21,9 @@ use crate::{CallRecord, Fate, Provider, Report, SimJob, handler::SimHandler};
 
 /// Where every simulated system begins: 2026-07-10T20:00:00Z, and a few seconds so that no minute is full.
 const START: Timestamp = Timestamp::from_unix_ms(1_783_713_613_000);
+
+/// How often a poller tries to delete what is settled, a second apart; then it leaves it to come back.
+const DELETION_ATTEMPTS: u32 = 5;
 
 /// Who deletes what is settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -363,8 +366,16 @@ impl World {
                 let _ = queue.respond(&batch, &failures).await;
             }
             Settle::ByPoller => {
-                let deletions: Vec<_> = settled.into_iter().filter_map(|one| one.deletion).collect();
-                let _ = queue.delete(&deletions).await;
+                let mut left: Vec<_> = settled.into_iter().filter_map(|one| one.deletion).collect();
+                for _ in 0..DELETION_ATTEMPTS {
+                    let answers = queue.delete(&left).await;
+                    let failed = left.into_iter().zip(answers).filter(|(_, answer)| answer.is_err());
+                    left = failed.map(|(deletion, _)| deletion).collect();
+                    if left.is_empty() {
+                        break;
+                    }
+                    self.inner.clock.sleep(Duration::from_secs(1)).await;
+                }
             }
         }
     }
@@ -417,19 +428,21 @@ impl World {
             .iter()
             .map(|job| (job.id.clone(), self.fate(job)))
             .collect();
-        let mut early = 0_usize;
-        let mut excused = 0_usize;
+        let (mut early, mut early_by_a_twin, mut excused) = (0_usize, 0_usize, 0_usize);
         for (name, books) in &books {
             for (index, call) in books.calls.iter().enumerate() {
-                if call.early_by.is_none() {
-                    continue;
-                }
                 let before = books.calls.iter().take(index).rev().find(|other| other.key == call.key);
-                if before.is_some_and(|before| self.was_recorded(name, before, call.at)) {
-                    early = early.saturating_add(1);
+                let Some(before) = before.filter(|_| call.early_by.is_some()) else {
+                    continue;
+                };
+                let sum = if !self.was_recorded(name, before, call.at) {
+                    &mut excused
+                } else if call.sequence <= before.sequence && !self.was_held(before) {
+                    &mut early_by_a_twin
                 } else {
-                    excused = excused.saturating_add(1);
-                }
+                    &mut early
+                };
+                *sum = sum.saturating_add(1);
             }
         }
         let letters = inner.queue.dead_letters();
@@ -453,6 +466,7 @@ impl World {
             fates,
             refusals: books.iter().map(|(_, books)| books.refusals()).sum(),
             early,
+            early_by_a_twin,
             excused,
             duplicates: books.iter().map(|(_, books)| books.duplicates()).sum(),
             told_twice,
@@ -465,19 +479,27 @@ impl World {
         }
     }
 
+    /// Whether the answer of a call was recorded by hiding the very message that made it, which then keeps its step.
+    fn was_held(&self, answer: &CallRecord) -> bool {
+        let key = self.key(&answer.key).unwrap_or_default();
+        let mut steps = self.inner.queue.steps().into_iter().filter(|step| {
+            step.identity.id.as_str() == key
+                && step.identity.sequence == answer.sequence.saturating_add(1)
+                && step.at >= answer.at
+        });
+        steps.next().is_some_and(|step| step.mechanism == Mechanism::Visibility)
+    }
+
     /// Whether an answer left a trace that outlives a process before `until`: an accepted step of its job, or a closed
     /// gate in the shared store.
     fn was_recorded(&self, provider: &str, answer: &CallRecord, until: Timestamp) -> bool {
         let key = self.key(&answer.key).unwrap_or_default();
         let step = self.inner.queue.steps().iter().any(|step| {
-            step.identity.id.as_str() == key
-                && step.at >= answer.at
-                && step.at <= until
-                && Some(step.due) >= answer.told
+            step.identity.id.as_str() == key && step.at >= answer.at && step.at < until && Some(step.due) >= answer.told
         });
         let scope = ScopeKey::provider(provider);
         let gate = self.inner.gates.closings().iter().any(|closing| {
-            closing.scope == scope && Some(closing.until) >= answer.told && closing.observation.observed_at <= until
+            closing.scope == scope && Some(closing.until) >= answer.told && closing.observation.observed_at < until
         });
         step || gate
     }

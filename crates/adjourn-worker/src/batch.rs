@@ -237,18 +237,25 @@ async fn run_chain<H: Handler>(
     outcomes
 }
 
-/// Deletes what may go now, before a message that may kill the process runs.
+/// Deletes what may go now, before a message that may kill the process runs. What was not deleted is left to the caller.
 async fn delete<H: Handler>(worker: &Worker<H>, outcomes: &mut [(usize, Settled)]) {
-    let deletions: Vec<_> = outcomes
+    let (places, deletions): (Vec<_>, Vec<_>) = outcomes
         .iter_mut()
-        .filter_map(|(_, settled)| settled.deletion.take())
-        .collect();
+        .filter_map(|(_, settled)| {
+            settled
+                .deletion
+                .take()
+                .map(|deletion| (&mut settled.deletion, deletion))
+        })
+        .unzip();
     if deletions.is_empty() {
         return;
     }
-    for (deletion, answer) in deletions.iter().zip(worker.inner.queue.delete(&deletions).await) {
+    let answers = worker.inner.queue.delete(&deletions).await;
+    for ((place, deletion), answer) in places.into_iter().zip(deletions).zip(answers) {
         if let Err(error) = answer {
-            tracing::warn!(message_id = %deletion.original.id, %error, "a settled message was not deleted; it may be delivered again");
+            tracing::warn!(message_id = %deletion.original.id, %error, "a settled message was not deleted yet");
+            *place = Some(deletion);
         }
     }
 }

@@ -20,7 +20,8 @@ use crate::{
 /// Remembers jobs. Its clones are the same ledger.
 ///
 /// A [`FakeQueue`](super::FakeQueue) made with it tells it of every step that the queue accepts. One message acts on a step:
-/// the first that asks after it, or the held original. What other message carries that step, or an older one, is stale.
+/// the copy or the held original that was accepted last, and for a schedule, whose message has no name before it is sent,
+/// the first that asks. What other message carries that step, or an older one, is stale: the acting one is durable.
 #[derive(Clone, Debug)]
 pub struct FakeLedger {
     rows: Arc<Mutex<BTreeMap<DeferralId, Row>>>,
@@ -44,14 +45,20 @@ impl Row {
         (self.epoch, self.sequence)
     }
 
-    fn move_on(&mut self, identity: &Identity, owner: Option<&str>) {
+    /// A step was accepted: `carrier` acts on it, where its name is known.
+    fn accept(&mut self, identity: &Identity, carrier: Option<&str>) {
         let step = (identity.epoch, identity.sequence);
-        if step > self.newest() {
+        if step >= self.newest() {
             (self.epoch, self.sequence) = step;
-            self.owner = owner.map(str::to_string);
-        } else if step == self.newest() && self.owner.is_none() {
-            self.owner = owner.map(str::to_string);
+            self.owner = carrier.map(str::to_string);
+            // A hold cannot write, so what is handed on after it repeats its step; the new carrier was never started.
+            self.started.remove(&step);
         }
+    }
+
+    fn claim(&mut self, identity: &Identity, message_id: &str) {
+        (self.epoch, self.sequence) = (identity.epoch, identity.sequence);
+        self.owner = Some(message_id.to_string());
     }
 }
 
@@ -93,24 +100,17 @@ impl FakeLedger {
             .unwrap_or_default()
     }
 
-    pub(crate) fn handed_on(&self, identity: &Identity, receipt: &Receipt) {
+    pub(crate) fn accepted(&self, identity: &Identity, carrier: Option<&str>, receipt: &Receipt) {
         let mut rows = lock(&self.rows);
         let row = rows.entry(identity.id.clone()).or_default();
-        row.move_on(identity, None);
-        row.history.push(receipt.clone());
-    }
-
-    pub(crate) fn held(&self, identity: &Identity, message_id: &str, receipt: &Receipt) {
-        let mut rows = lock(&self.rows);
-        let row = rows.entry(identity.id.clone()).or_default();
-        row.move_on(identity, Some(message_id));
+        row.accept(identity, carrier);
         row.history.push(receipt.clone());
     }
 
     pub(crate) fn ended(&self, identity: &Identity, receipt: &Receipt) {
         let mut rows = lock(&self.rows);
         let row = rows.entry(identity.id.clone()).or_default();
-        row.move_on(identity, None);
+        row.accept(identity, None);
         row.over = Some(Discarded::Ended);
         row.history.push(receipt.clone());
     }
@@ -139,7 +139,7 @@ impl FakeLedger {
             if step < row.newest() || (step == row.newest() && row.owner.is_some()) {
                 return Standing::Over(Discarded::Stale);
             }
-            row.move_on(&identity, Some(&message.id));
+            row.claim(&identity, &message.id);
         }
         // A held original acts on the step of its hold, which it cannot carry.
         let newest = row.newest();

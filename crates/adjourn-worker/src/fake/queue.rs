@@ -350,7 +350,7 @@ impl FakeQueue {
         self.replace(&copy.original, now)?;
         let name = lock(&self.shared.store).accept(outgoing, now);
         if let Some(ledger) = &self.shared.ledger {
-            ledger.handed_on(&copy.envelope.identity, &copy.receipt);
+            ledger.accepted(&copy.envelope.identity, Some(&name), &copy.receipt);
         }
         self.note_step(&copy.envelope, Mechanism::Delay);
         Ok(accepted(&copy.envelope.identity, name))
@@ -398,7 +398,7 @@ impl FakeQueue {
         let longest = self.shared.settings.max_visibility;
         let name = lock(&self.shared.store).change_visibility(&hold.original.receipt, hold.visibility, now, longest)?;
         if let Some(ledger) = &self.shared.ledger {
-            ledger.held(&hold.envelope.identity, &hold.original.id, &hold.receipt);
+            ledger.accepted(&hold.envelope.identity, Some(&hold.original.id), &hold.receipt);
         }
         self.note_step(&hold.envelope, Mechanism::Visibility);
         Ok(accepted(&hold.envelope.identity, name))

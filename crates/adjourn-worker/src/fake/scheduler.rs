@@ -395,7 +395,7 @@ impl FakeScheduler {
     fn note(&self, copy: &ScheduledCopy) {
         self.shared.target.note_step(&copy.envelope, Mechanism::Schedule);
         if let Some(ledger) = &self.shared.target.shared.ledger {
-            ledger.handed_on(&copy.envelope.identity, &copy.receipt);
+            ledger.accepted(&copy.envelope.identity, None, &copy.receipt);
         }
     }
 
