@@ -66,7 +66,7 @@ pub enum Source {
 
 /// The key under which a limit is shared: `<provider>`, `<provider>:app` or `<provider>:<scope>:<id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "String")]
 pub struct ScopeKey(String);
 
 impl ScopeKey {
@@ -100,6 +100,13 @@ impl ScopeKey {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for ScopeKey {
+    /// A key as a store or a person wrote it, bounded like any other.
+    fn from(key: String) -> Self {
+        Self::bounded(key)
     }
 }
 
@@ -416,56 +423,4 @@ pub(crate) fn truncated(text: &str, bytes: usize) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scope_key_names_provider_scope_and_id() {
-        assert_eq!(ScopeKey::provider("acme").as_str(), "acme");
-        assert_eq!(ScopeKey::scoped("acme", "entity", "7").as_str(), "acme:entity:7");
-    }
-
-    #[test]
-    fn a_long_scope_key_is_bounded_and_stays_its_own() {
-        let long = "é".repeat(400);
-        let (a, b) = (
-            ScopeKey::scoped("acme", "custom", &long),
-            ScopeKey::scoped("acme", "custom", &format!("{long}x")),
-        );
-        assert!(a.as_str().len() <= ScopeKey::MAX_BYTES && b.as_str().len() <= ScopeKey::MAX_BYTES);
-        assert_ne!(a, b);
-    }
-
-    #[test]
-    fn a_named_moment_without_a_parser_counts_as_stated() {
-        let now = Timestamp::from_unix_ms(1_000);
-        let signal = Signal::new("acme", now).retry_at(now + Duration::from_secs(3));
-        assert_eq!(
-            (signal.source(), signal.observation().interpretation),
-            (Source::Classify, Interpretation::Stated)
-        );
-        assert_eq!(signal.wait(), Some(Duration::from_secs(3)));
-        assert!(!signal.is_past() && Signal::new("acme", now).retry_at(now).is_past());
-    }
-
-    #[test]
-    fn the_error_says_who_why_and_when() {
-        let now = Timestamp::from_unix_ms(0);
-        let error = RateLimitError::from(
-            Signal::new("acme", now)
-                .reason("burst")
-                .retry_at(now + Duration::from_secs(1)),
-        );
-        assert_eq!(
-            error.to_string(),
-            "acme refused: burst; not before 1970-01-01T00:00:01.000Z"
-        );
-    }
-
-    #[test]
-    fn texts_are_cut_between_characters() {
-        assert_eq!(truncated("aéb", 2), "a");
-        assert_eq!(truncated("aéb", 3), "aé");
-        assert_eq!(truncated("", 0), "");
-    }
-}
+mod tests;

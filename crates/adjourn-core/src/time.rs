@@ -133,6 +133,7 @@ impl<'de> Deserialize<'de> for Timestamp {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use proptest::prelude::*;
 
     fn at(text: &str) -> Timestamp {
         Timestamp::parse(text).unwrap()
@@ -188,5 +189,59 @@ mod tests {
             at("2026-07-10T20:13:47Z")
         );
         assert!(serde_json::from_str::<Timestamp>(r#""tomorrow""#).is_err());
+    }
+
+    #[test]
+    fn odd_times_are_read_or_refused_and_never_too_early() {
+        for (text, read) in [
+            ("2026-07-10t20:13:47z", Some("2026-07-10T20:13:47.000Z")),
+            ("2026-06-30T23:59:60Z", Some("2026-07-01T00:00:00.000Z")),
+            ("2026-06-30T23:59:60.9999Z", Some("2026-07-01T00:00:01.000Z")),
+            ("1969-12-31T23:59:59Z", Some("1970-01-01T00:00:00.000Z")),
+            ("9999-12-31T23:59:59.9999999Z", Some("9999-12-31T23:59:59.999Z")),
+            ("9999-12-31T23:59:59-23:59", Some("9999-12-31T23:59:59.999Z")),
+            ("2026-02-30T00:00:00Z", None),
+            ("2026-07-10T24:00:00Z", None),
+            ("2026-07-10T20:13:47", None),
+            ("+12026-07-10T20:13:47Z", None),
+            ("1783714427", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                Timestamp::parse(text).map(|at| at.to_string()).as_deref(),
+                read,
+                "{text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read(ms: i64) {
+            let at = Timestamp::from_unix_ms(ms);
+            prop_assert_eq!(Timestamp::parse(&at.to_string()), Some(at));
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "[0-9TtZz:.+ -]{0,40}") {
+            let _ = Timestamp::parse(&text);
+        }
+
+        #[test]
+        fn a_step_down_is_never_later_and_a_step_up_never_earlier(ms: i64, step in prop_oneof![0u64..100_000_000, any::<u64>()], nanos in 0u32..1_000_000_000) {
+            let (at, step) = (Timestamp::from_unix_ms(ms), Duration::from_millis(step).saturating_add(Duration::from_nanos(u64::from(nanos))));
+            let (floor, ceil) = (at.floor_to(step), at.ceil_to(step));
+            prop_assert!(floor <= at && at <= ceil);
+            prop_assert_eq!(floor.floor_to(step), floor);
+            prop_assert!(at.since(floor) <= step && ceil.since(at) <= step.max(Duration::from_millis(1)));
+        }
+
+        #[test]
+        fn a_sum_is_never_early(ms in 0i64..=253_402_300_799_999, span in any::<(u64, u32)>()) {
+            let span = Duration::new(span.0, span.1 % 1_000_000_000);
+            let at = Timestamp::from_unix_ms(ms);
+            prop_assert!((at + span).since(at) >= span || at + span == Timestamp::MAX);
+            prop_assert!(at - span <= at);
+        }
     }
 }
