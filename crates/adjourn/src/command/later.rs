@@ -1,0 +1,49 @@
+//! Commands that are named already and not built yet: each says what will bring it.
+
+use crate::ending::{Ended, Failure};
+
+fn later(command: &str, brought_by: &str, until_then: &str) -> Ended {
+    Err(Failure::bad(format!(
+        "`adjourn {command}` is not built yet; it comes with {brought_by}. Until then: {until_then}"
+    )))
+}
+
+pub(crate) fn explain() -> Ended {
+    later(
+        "explain",
+        "the reading of each provider's own dialect of refusals",
+        "`adjourn job ID` shows how a response was read",
+    )
+}
+
+pub(crate) fn providers() -> Ended {
+    later(
+        "providers",
+        "the catalogue of providers",
+        "name each provider in adjourn.toml; the generic reader takes Retry-After",
+    )
+}
+
+pub(crate) fn simulate() -> Ended {
+    later(
+        "simulate",
+        "the pacing strategies and the simulator",
+        "`adjourn demo` plays a whole system in real time",
+    )
+}
+
+pub(crate) fn doctor() -> Ended {
+    later(
+        "doctor",
+        "the deployment and its checks",
+        "`adjourn status` opens the store, and `adjourn run` checks the whole of adjourn.toml before it starts",
+    )
+}
+
+pub(crate) fn gate() -> Ended {
+    later(
+        "gate",
+        "the shared gates and the ledger",
+        "`adjourn status` lists the closed gates; a gate opens by itself at the moment that it shows",
+    )
+}
