@@ -39,7 +39,7 @@ impl Decoded {
         };
         let terms = catch_unwind(AssertUnwindSafe(|| worker.inner.handler.terms(&message)))
             .unwrap_or_else(|_| Err(Undecodable::new("the handler panicked while it read the message")))
-            .map(Arc::new);
+            .map(|terms| Arc::new(named_for_life(terms, &message, &envelope)));
         Self {
             message,
             envelope,
@@ -76,4 +76,17 @@ impl Decoded {
             is_last_attempt: max_receive_count.is_some_and(|max| receive_count >= max),
         }
     }
+}
+
+/// A job without a name of its own goes by the id of its message, and a copy has another one: so it keeps the id of its
+/// original message.
+fn named_for_life(mut terms: Terms, message: &Message, envelope: &Envelope) -> Terms {
+    let id = envelope.identity.id.as_str();
+    if terms.job_id == message.id {
+        id.clone_into(&mut terms.job_id);
+    }
+    if terms.run.as_deref() == Some(message.id.as_str()) {
+        terms.run = Some(id.to_string());
+    }
+    terms
 }

@@ -139,3 +139,13 @@ async fn a_rejected_job_is_dead_lettered_with_its_status_in_words() {
         (Some("rejected"), "no such contact")
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_without_a_name_keeps_the_id_of_its_original_message_on_every_copy() {
+    let stage = Stage::standard();
+    let worker = stage.worker();
+    let id = stage.send(&json!({"answers": ["refuse 1000", "done"]}));
+    stage.turn(&worker).await;
+    stage.next_turn(&worker).await;
+    assert_eq!(stage.called(), [id.clone(), id]);
+}

@@ -182,7 +182,7 @@ impl Handler for Scripted {
         let job: Value = serde_json::from_str(&message.body).map_err(|error| Undecodable::new(&error.to_string()))?;
         assert!(job["name"] != "panics when read", "as its name says");
         Ok(Terms {
-            job_id: job["name"].as_str().unwrap_or("?").to_string(),
+            job_id: job["name"].as_str().unwrap_or(&message.id).to_string(),
             provider: "acme".to_string(),
             scope: ScopeKey::scoped("acme", "entity", job["scope"].as_str().unwrap_or("1")),
             not_before: moment(&job, "notBefore"),
