@@ -38,6 +38,8 @@
 mod cancel;
 mod connection;
 mod failure;
+#[cfg(test)]
+mod fixture;
 mod gates;
 mod history;
 mod lease;

@@ -115,3 +115,58 @@ fn is_ours(conn: &Connection) -> Result<bool, StoreError> {
     let id: i64 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     Ok(id == APPLICATION_ID)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables(conn: &Connection) -> Vec<String> {
+        let mut statement = conn
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+            .unwrap();
+        let names = statement.query_map([], |row| row.get(0)).unwrap();
+        names.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_older_file_takes_only_the_steps_that_it_lacks_and_keeps_its_jobs() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, MIGRATIONS).unwrap();
+        conn.execute(
+            "INSERT INTO jobs (id, state, due, scope_key, tenant, provider, deferral_id, created_at, updated_at)
+             VALUES ('a', 0, 1, 'acme', '', 'acme', 'a', 1, 1)",
+            [],
+        )
+        .unwrap();
+        let mut longer = MIGRATIONS.to_vec();
+        longer.push("ALTER TABLE jobs ADD COLUMN colour TEXT NOT NULL DEFAULT 'green'");
+        migrate(&mut conn, &longer).unwrap();
+        let colour: String = conn
+            .query_row("SELECT colour FROM jobs WHERE id = 'a'", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(colour, "green");
+        assert_eq!(version(&conn).unwrap(), i64::try_from(longer.len()).unwrap());
+        // What knows only the first steps refuses the file from now on.
+        assert!(migrate(&mut conn, MIGRATIONS).unwrap_err().is_newer());
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_file_as_it_was() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, MIGRATIONS).unwrap();
+        let before = tables(&conn);
+        let mut broken = MIGRATIONS.to_vec();
+        broken.push("CREATE TABLE half (a); CREATE TABLE half (a)");
+        migrate(&mut conn, &broken).unwrap_err();
+        assert_eq!(tables(&conn), before);
+        migrate(&mut conn, MIGRATIONS).unwrap();
+    }
+
+    #[test]
+    fn an_empty_file_becomes_a_store() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, MIGRATIONS).unwrap();
+        assert_eq!(tables(&conn), ["bodies", "gates", "jobs", "receipts", "results"]);
+        assert!(is_ours(&conn).unwrap());
+    }
+}

@@ -295,6 +295,12 @@ impl Store {
             .unwrap_or_else(|_| Err(StoreError::internal("a reader broke off").of(&self.inner.path)))
     }
 
+    /// For tests that look at the read connection.
+    #[cfg(test)]
+    pub(crate) fn with_reader<T>(&self, act: impl FnOnce(&mut Connection) -> T) -> T {
+        act(&mut self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// For tests that look at or hurt the write connection.
     #[cfg(test)]
     pub(crate) fn writer(&self) -> &Writer {

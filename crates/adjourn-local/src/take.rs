@@ -359,3 +359,43 @@ fn lease_of(row: &Row<'_>, token: Token, ready_since: Timestamp, now: Timestamp)
         ready_since,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{plan, store};
+
+    #[tokio::test(start_paused = true)]
+    async fn every_statement_of_a_take_is_a_seek_in_an_index() {
+        let (_directory, store) = store();
+        let expected = [
+            (NEXT_SCOPE, "SEARCH jobs USING COVERING INDEX jobs_ready (scope_key>?)"),
+            (
+                FIRST_TENANT,
+                "SEARCH jobs USING COVERING INDEX jobs_ready (scope_key=?)",
+            ),
+            (
+                NEXT_TENANT,
+                "SEARCH jobs USING COVERING INDEX jobs_ready (scope_key=? AND tenant>?)",
+            ),
+            (
+                OF_TENANT,
+                "SEARCH jobs USING COVERING INDEX jobs_ready (scope_key=? AND tenant=?)",
+            ),
+            (RUN_OUT, "SEARCH jobs USING INDEX jobs_state (state=? AND due<?)"),
+            (NEXT_DUE, "SEARCH jobs USING COVERING INDEX jobs_state (state=?)"),
+        ];
+        for (sql, step) in expected {
+            assert_eq!(plan(&store, sql), [step], "{sql}");
+        }
+        let come_due = plan(&store, COME_DUE);
+        assert!(
+            come_due.contains(&"SEARCH jobs USING COVERING INDEX jobs_state (state=? AND due<?)".to_string()),
+            "{come_due:?}"
+        );
+        assert!(
+            come_due.contains(&"SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?)".to_string()),
+            "{come_due:?}"
+        );
+    }
+}

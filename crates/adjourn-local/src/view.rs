@@ -311,3 +311,59 @@ pub(crate) fn is_idle(conn: &Connection) -> Result<bool, StoreError> {
         .query_row(params![State::Running.code(), State::Waiting.code()], |row| row.get(0))?;
     Ok(!open)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{plan, store};
+
+    #[tokio::test(start_paused = true)]
+    async fn status_counts_by_an_index() {
+        let (_directory, store) = store();
+        let expected = [
+            (COUNT_READY, "SCAN jobs USING COVERING INDEX jobs_ready"),
+            (COUNT, "SEARCH jobs USING COVERING INDEX jobs_state (state=?)"),
+            (
+                COUNT_DUE,
+                "SEARCH jobs USING COVERING INDEX jobs_state (state=? AND due<?)",
+            ),
+            (
+                COUNT_READY_IN,
+                "SEARCH jobs USING COVERING INDEX jobs_ready (scope_key=?)",
+            ),
+            (
+                FIRST_WAIT,
+                "SEARCH jobs USING COVERING INDEX jobs_state (state=? AND due>?)",
+            ),
+        ];
+        for (sql, step) in expected {
+            assert_eq!(plan(&store, sql), [step], "{sql}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_filtered_listing_searches_an_index() {
+        let (_directory, store) = store();
+        let text = || Some("x".to_string());
+        for state in State::ALL.into_iter().map(Some).chain([None]) {
+            for (tenant, run) in [(None, None), (text(), None), (None, text()), (text(), text())] {
+                let filter = JobFilter {
+                    state,
+                    tenant: tenant.clone(),
+                    run: run.clone(),
+                };
+                for (sql, _) in listing(&filter) {
+                    let steps = plan(&store, &sql);
+                    let by_index = |step: &String| step.contains(" USING INDEX ");
+                    // The one listing without a filter goes through all jobs in the order of their sending.
+                    let whole = filter == JobFilter::default();
+                    assert!(steps.iter().all(|step| whole || by_index(step)), "{sql}: {steps:?}");
+                    assert!(
+                        !steps.iter().any(|step| step.contains("TEMP B-TREE")),
+                        "{sql}: {steps:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -236,7 +236,10 @@ fn carry_out(shared: &Shared, session: &mut Session, mut group: Vec<Box<dyn Requ
         shared.commits.send_modify(|commits| *commits = commits.wrapping_add(1));
     }
     for request in group {
-        let committed = committed.as_ref().map(|()| ()).map_err(StoreError::again);
+        let committed = match &committed {
+            Ok(()) => Ok(()),
+            Err(error) => Err(error.again()),
+        };
         request.answer(committed, &shared.path);
     }
 }
@@ -282,4 +285,127 @@ fn transact(session: &mut Session, group: &mut [Box<dyn Request>]) -> Result<(),
 fn run(conn: &Connection, statement: &str) -> Result<(), StoreError> {
     conn.prepare_cached(statement)?.execute([])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::Future, time::Duration};
+
+    use super::*;
+    use crate::fixture::{count_statements, jobs, store};
+
+    fn insert(session: &Session, id: &str) -> Result<(), StoreError> {
+        session.conn.execute(
+            "INSERT INTO jobs (id, state, due, scope_key, tenant, provider, deferral_id, created_at, updated_at)
+             VALUES (?1, 0, 1, 'acme', '', 'acme', 'a', 1, 1)",
+            [id],
+        )?;
+        Ok(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_pending_together_is_one_transaction_and_a_failure_undoes_only_itself() {
+        let (_directory, store) = store();
+        let statements = count_statements(&store);
+        let writer = store.writer().clone();
+        let call = |id: &'static str, fails: bool| {
+            writer.call(Access::Writes, move |session| {
+                insert(session, id)?;
+                if fails {
+                    insert(session, "not-kept")?;
+                    return Err(StoreError::refused("it was asked to fail"));
+                }
+                Ok(())
+            })
+        };
+        let mut together = std::pin::pin!(async { tokio::join!(call("a", false), call("b", true), call("c", false)) });
+        {
+            // While the session is taken nothing is carried out, so all three are pending when it is given back.
+            let _session = lock(&writer.shared.session);
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(together.as_mut().poll(&mut context).is_pending());
+            assert_eq!(lock(&writer.shared.queue).waiting.len(), 3);
+        }
+        let (a, b, c) = together.await;
+        a.unwrap();
+        assert_eq!(b.unwrap_err().to_string(), "it was asked to fail");
+        c.unwrap();
+        let ids: Vec<String> = store.with_reader(|conn| {
+            let mut statement = conn.prepare("SELECT id FROM jobs ORDER BY id").unwrap();
+            let rows = statement.query_map([], |row| row.get(0)).unwrap();
+            rows.map(Result::unwrap).collect()
+        });
+        assert_eq!(ids, ["a", "c"]);
+        // BEGIN, COMMIT, two for each savepoint, four inserts, one ROLLBACK TO, and the look at the ids.
+        assert_eq!(statements.load(Ordering::Relaxed), 2 + 6 + 4 + 1 + 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_breaks_off_one_request_and_not_the_writer() {
+        let (_directory, store) = store();
+        let broken = store
+            .writer()
+            .call(Access::Writes, |session| -> Result<(), StoreError> {
+                insert(session, "not-kept")?;
+                panic!("a mistake of ours")
+            })
+            .await;
+        assert!(broken.unwrap_err().to_string().contains("the writer broke off"));
+        store.send(jobs(1), false).await.unwrap();
+        assert_eq!(store.status().await.unwrap().ready, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_disk_is_said_and_what_is_there_stays() {
+        let (_directory, store) = store();
+        store.send(jobs(10), false).await.unwrap();
+        store.writer().with_session(|session| {
+            let pages: i64 = session
+                .conn
+                .query_row("PRAGMA page_count", [], |row| row.get(0))
+                .unwrap();
+            session
+                .conn
+                .query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
+                .unwrap();
+        });
+        let error = store.send(jobs(20_000), false).await.unwrap_err();
+        assert!(error.is_full() && error.is_transient(), "{error:?}");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "{} could not grow: the disk is full; free some space and try again, nothing of this step was written",
+                store.path().display()
+            )
+        );
+        assert_eq!(store.status().await.unwrap().ready, 10);
+        store.take(1).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_may_not_be_written_says_what_to_grant() {
+        let (_directory, store) = store();
+        store.writer().with_session(|session| {
+            session.conn.pragma_update(None, "query_only", true).unwrap();
+        });
+        let error = store.send(jobs(1), false).await.unwrap_err();
+        assert!(error.is_read_only() && !error.is_transient(), "{error:?}");
+        assert!(error.to_string().contains("give this user write permission"), "{error}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_another_process_keeps_locked_is_said_to_be_and_comes_back() {
+        let (_directory, store) = store();
+        store.writer().with_session(|session| {
+            session.conn.busy_timeout(Duration::from_millis(1)).unwrap();
+        });
+        let other = Connection::open(store.path()).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = store.send(jobs(1), false).await.unwrap_err();
+        assert!(error.is_locked() && error.is_transient(), "{error:?}");
+        assert!(error.to_string().contains("is locked: another process"), "{error}");
+        assert_eq!(store.status().await.unwrap().ready, 0, "reading goes on");
+        other.execute_batch("COMMIT").unwrap();
+        store.send(jobs(1), false).await.unwrap();
+    }
 }
