@@ -1,0 +1,32 @@
+# `make` lists what there is. The scripts do the work, so that each can be called by itself.
+.DEFAULT_GOAL := help
+.PHONY: help build bench emulator fmt lint run template test
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Build the command line without AWS and play the demo
+	cargo run --profile demo --package adjourn --no-default-features -- demo
+
+test: ## Every test, with the emulator of AWS and all else that they need set up first
+	scripts/test
+
+build: ## The command line with everything in it: target/release/adjourn
+	cargo build --release --package adjourn
+
+fmt: ## Format the sources
+	cargo fmt --all
+
+lint: ## Formatting, clippy, and the template
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+	scripts/template-check
+
+bench: ## The benchmarks, as a table of ratios and instruction counts
+	scripts/bench
+
+emulator: ## A local AWS until Ctrl-C; prints its URL
+	@scripts/emulator sh -c 'echo "$$AWS_ENDPOINT_URL"; exec tail -f /dev/null'
+
+template: ## Check template.yaml with cfn-lint and sam validate
+	scripts/template-check
