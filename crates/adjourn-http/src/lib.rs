@@ -16,6 +16,8 @@
 //!
 //! The map: `job` the job and files of jobs · `settings` the file `adjourn.toml` and credentials · `read` what a response
 //! says about limits · `requester` the call and what its answer means · `handler` (feature `handler`) the worker's handler.
+mod catalogue;
+mod contract;
 #[cfg(feature = "handler")]
 mod handler;
 mod headers;
@@ -28,6 +30,11 @@ mod settings;
 /// The most bytes of a body that are read to understand a response.
 pub const READ_BYTES: usize = 64 * 1024;
 
+pub use catalogue::CatalogueEntry;
+pub use contract::{
+    Basis, Calendar, Case, Contract, ContractError, Cost, Executed, Expectation, LimitHeaders, LimitScope, Link,
+    Operation, Parser, Pattern, Place, Pointer, Resets, Rule, StatusTest, Test, Time, Unit, UserHint, Window,
+};
 #[cfg(feature = "handler")]
 pub use handler::HttpHandler;
 pub use job::{

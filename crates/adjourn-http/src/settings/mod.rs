@@ -1,9 +1,9 @@
 //! `adjourn.toml`: which providers may be called, how, and how long a job may wait.
 
 mod credential;
-mod problem;
+pub(crate) mod problem;
 mod provider;
-mod sheet;
+pub(crate) mod sheet;
 #[cfg(test)]
 mod tests;
 mod tiers;

@@ -17,7 +17,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(line: usize, key: &str, words: String) -> Self {
+    pub(crate) fn new(line: usize, key: &str, words: String) -> Self {
         Self {
             line,
             key: key.to_string(),
@@ -58,7 +58,7 @@ impl fmt::Display for Problem {
 
 impl SettingsError {
     /// An error if anything is wrong; in the order of the lines.
-    pub(super) fn check(mut problems: Vec<Problem>) -> Result<(), Self> {
+    pub(crate) fn check(mut problems: Vec<Problem>) -> Result<(), Self> {
         problems.sort();
         if problems.is_empty() {
             Ok(())

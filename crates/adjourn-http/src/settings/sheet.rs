@@ -15,26 +15,26 @@ const SHOWN: usize = 60;
 
 /// The text of the settings and what is wrong with it so far.
 #[derive(Debug)]
-pub(super) struct Sheet<'t> {
+pub(crate) struct Sheet<'t> {
     text: &'t str,
-    pub(super) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
 }
 
 /// A table of the settings with the key that leads to it.
 #[derive(Clone, Debug)]
-pub(super) struct Table<'a> {
-    pub(super) path: String,
-    pub(super) line: usize,
-    pub(super) entries: &'a DeTable<'a>,
+pub(crate) struct Table<'a> {
+    pub(crate) path: String,
+    pub(crate) line: usize,
+    pub(crate) entries: &'a DeTable<'a>,
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.entries.get(key)
     }
 
     /// The whole key of an entry.
-    pub(super) fn key(&self, key: &str) -> String {
+    pub(crate) fn key(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_string()
         } else {
@@ -44,7 +44,7 @@ impl<'a> Table<'a> {
 }
 
 impl<'t> Sheet<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self {
             text,
             problems: Vec::new(),
@@ -52,16 +52,16 @@ impl<'t> Sheet<'t> {
     }
 
     /// The line of a place in the text, from 1.
-    pub(super) fn line(&self, offset: usize) -> usize {
+    pub(crate) fn line(&self, offset: usize) -> usize {
         1 + self.text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
     }
 
-    pub(super) fn problem(&mut self, offset: usize, key: &str, words: impl Into<String>) {
+    pub(crate) fn problem(&mut self, offset: usize, key: &str, words: impl Into<String>) {
         self.problems.push(Problem::new(self.line(offset), key, words.into()));
     }
 
     /// Something that a table lacks.
-    pub(super) fn missing(&mut self, table: &Table<'_>, key: &str, allowed: &str) {
+    pub(crate) fn missing(&mut self, table: &Table<'_>, key: &str, allowed: &str) {
         self.problems.push(Problem::new(
             table.line,
             &table.key(key),
@@ -91,13 +91,13 @@ impl<'t> Sheet<'t> {
         }
     }
 
-    pub(super) fn refuse(&mut self, table: &Table<'_>, key: &str, value: &Spanned<DeValue<'_>>, allowed: &str) {
+    pub(crate) fn refuse(&mut self, table: &Table<'_>, key: &str, value: &Spanned<DeValue<'_>>, allowed: &str) {
         let words = format!("found {}; allowed: {allowed}", self.found(value));
         self.problem(value.span().start, &table.key(key), words);
     }
 
     /// Names the keys that are not known, and those that are known and come later.
-    pub(super) fn keys(&mut self, table: &Table<'_>, known: &[&str], later: &[(&str, &str)]) {
+    pub(crate) fn keys(&mut self, table: &Table<'_>, known: &[&str], later: &[(&str, &str)]) {
         for (key, _) in table.entries {
             let name: &str = key.get_ref();
             if let Some((_, what)) = later.iter().find(|(later, _)| *later == name) {
@@ -112,12 +112,12 @@ impl<'t> Sheet<'t> {
         }
     }
 
-    pub(super) fn table<'a>(&mut self, table: &Table<'a>, key: &str) -> Option<Table<'a>> {
+    pub(crate) fn table<'a>(&mut self, table: &Table<'a>, key: &str) -> Option<Table<'a>> {
         let value = table.get(key)?;
         self.as_table(table, key, value)
     }
 
-    pub(super) fn as_table<'a>(
+    pub(crate) fn as_table<'a>(
         &mut self,
         table: &Table<'a>,
         key: &str,
@@ -138,7 +138,7 @@ impl<'t> Sheet<'t> {
         })
     }
 
-    pub(super) fn text<'a>(&mut self, table: &Table<'a>, key: &str, allowed: &str) -> Option<&'a str> {
+    pub(crate) fn text<'a>(&mut self, table: &Table<'a>, key: &str, allowed: &str) -> Option<&'a str> {
         let value = table.get(key)?;
         let text = value.get_ref().as_str().filter(|text| !text.is_empty());
         if text.is_none() {
@@ -147,7 +147,7 @@ impl<'t> Sheet<'t> {
         text
     }
 
-    pub(super) fn boolean(&mut self, table: &Table<'_>, key: &str) -> Option<bool> {
+    pub(crate) fn boolean(&mut self, table: &Table<'_>, key: &str) -> Option<bool> {
         let value = table.get(key)?;
         let found = value.get_ref().as_bool();
         if found.is_none() {
@@ -156,7 +156,7 @@ impl<'t> Sheet<'t> {
         found
     }
 
-    pub(super) fn whole(&mut self, table: &Table<'_>, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
+    pub(crate) fn whole(&mut self, table: &Table<'_>, key: &str, range: RangeInclusive<u32>) -> Option<u32> {
         let value = table.get(key)?;
         let found = in_range(value, &range);
         if found.is_none() {
@@ -171,13 +171,13 @@ impl<'t> Sheet<'t> {
     }
 
     /// A span that its key names in milliseconds.
-    pub(super) fn span(&mut self, table: &Table<'_>, key: &str, range: RangeInclusive<u32>) -> Option<Duration> {
+    pub(crate) fn span(&mut self, table: &Table<'_>, key: &str, range: RangeInclusive<u32>) -> Option<Duration> {
         self.whole(table, key, range)
             .map(|ms| Duration::from_millis(u64::from(ms)))
     }
 
     /// A list of spans, each in milliseconds; not empty.
-    pub(super) fn spans(&mut self, table: &Table<'_>, key: &str, range: RangeInclusive<u32>) -> Option<Vec<Duration>> {
+    pub(crate) fn spans(&mut self, table: &Table<'_>, key: &str, range: RangeInclusive<u32>) -> Option<Vec<Duration>> {
         let value = table.get(key)?;
         let Some(items) = value.get_ref().as_array().filter(|items| !items.is_empty()) else {
             let allowed = format!(
@@ -203,7 +203,7 @@ impl<'t> Sheet<'t> {
         whole.then_some(spans)
     }
 
-    pub(super) fn one_of<T: Copy>(&mut self, table: &Table<'_>, key: &str, words: &[(&str, T)]) -> Option<T> {
+    pub(crate) fn one_of<T: Copy>(&mut self, table: &Table<'_>, key: &str, words: &[(&str, T)]) -> Option<T> {
         let value = table.get(key)?;
         let found = value.get_ref().as_str();
         let choice = words
