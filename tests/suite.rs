@@ -1,1 +1,3 @@
-//! Tests.
+//! The tests that need more than one crate, in one binary.
+
+mod scenarios;

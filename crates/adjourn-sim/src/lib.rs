@@ -22,6 +22,6 @@ mod report;
 mod world;
 
 pub use job::{Act, SimJob};
-pub use provider::{Books, CallRecord, Hint, Limit, Provider};
+pub use provider::{Books, CallRecord, Hint, Limit, Provider, Reply};
 pub use report::{Fate, Report};
 pub use world::{Settle, Setup, World, simulate};

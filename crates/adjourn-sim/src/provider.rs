@@ -39,6 +39,8 @@ pub enum Limit {
         /// The wait.
         wait: Duration,
     },
+    /// It answers the calls of each job by this list, and then takes every call.
+    Script(Vec<Reply>),
     /// It answers 503 to the first calls of each job, with a wait if there is one.
     FailFirst {
         /// How many calls of each job.
@@ -46,6 +48,15 @@ pub enum Limit {
         /// The wait that the 503 names.
         wait: Option<Duration>,
     },
+}
+
+/// One answer of a [`Limit::Script`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// It refuses, and names this wait.
+    Refuse(Duration),
+    /// It answers 503.
+    Fail,
 }
 
 /// How a refusal names its moment.
@@ -165,6 +176,12 @@ impl Provider {
         }
     }
 
+    /// How many calls of this key had their effect.
+    #[must_use]
+    pub fn effects(&self, key: &str) -> u32 {
+        self.lock().effects(key)
+    }
+
     /// Its books.
     #[must_use]
     pub fn books(&self) -> Books {
@@ -220,6 +237,14 @@ impl Provider {
             Limit::Always { wait } => Verdict::Refuse(now + *wait),
             Limit::RefuseFirst { calls: first, wait } if calls <= *first => Verdict::Refuse(now + *wait),
             Limit::FailFirst { calls: first, wait } if calls <= *first => Verdict::Fail(wait.map(|wait| now + wait)),
+            Limit::Script(replies) => {
+                let place = usize::try_from(calls.saturating_sub(1)).unwrap_or(usize::MAX);
+                match replies.get(place) {
+                    Some(Reply::Refuse(wait)) => Verdict::Refuse(now + *wait),
+                    Some(Reply::Fail) => Verdict::Fail(None),
+                    None => Verdict::Pass,
+                }
+            }
             Limit::RefuseFirst { .. } | Limit::FailFirst { .. } => Verdict::Pass,
             Limit::FixedWindow { requests, window } => {
                 let start = now.floor_to(*window);

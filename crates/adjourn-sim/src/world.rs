@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -129,6 +129,8 @@ struct Inner {
     /// The deferral id of each job.
     keys: BTreeMap<String, String>,
     stops: Mutex<Stops>,
+    /// The processes that run now, one for each worker.
+    processes: Mutex<Vec<Process>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -190,6 +192,7 @@ impl World {
             sink: RecordingSink::default(),
             keys,
             stops: Mutex::default(),
+            processes: Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -306,6 +309,7 @@ impl World {
     async fn live(&self) {
         loop {
             let process = self.inner.faults.process();
+            self.processes().push(process.clone());
             let worker = self.worker(&process);
             tokio::select! {
                 () = process.stopped() => {}
@@ -317,10 +321,26 @@ impl World {
         }
     }
 
+    fn processes(&self) -> MutexGuard<'_, Vec<Process>> {
+        self.inner.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kills every worker's process where it stands. New ones come after [`Setup::restart_after`].
+    pub fn kill_all(&self) {
+        for process in self.processes().drain(..) {
+            process.stop();
+        }
+    }
+
+    /// The system's faults, whose outages can be begun and mended while it runs.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.inner.faults
+    }
+
     /// Law 2 at its hardest moment: a process has just stopped, and every job can still be found.
     fn note_stop(&self) {
-        let jobs = &self.inner.setup.jobs;
-        let unseen = jobs.iter().any(|job| self.fate(job) == Fate::Lost);
+        let unseen = self.census().values().any(|fate| *fate == Fate::Lost);
         let mut stops = self.inner.stops.lock().unwrap_or_else(PoisonError::into_inner);
         stops.count = stops.count.saturating_add(1);
         stops.unseen = stops.unseen.saturating_add(usize::from(unseen));
@@ -380,39 +400,32 @@ impl World {
         }
     }
 
-    /// Where a job is, found by looking into every place where one can be.
+    /// Where every job is, found by looking into every place where one can be.
     #[must_use]
-    pub fn fate(&self, job: &SimJob) -> Fate {
+    pub fn census(&self) -> BTreeMap<String, Fate> {
         let inner = &self.inner;
-        let is_it = |body: &str| body_names(body, &job.id);
-        if inner.queue.messages().iter().any(|message| is_it(&message.body)) {
-            return Fate::Waiting;
+        let mut found: BTreeMap<String, Fate> = BTreeMap::new();
+        let effects = inner.setup.jobs.iter().filter(|job| self.effects(job) > 0);
+        found.extend(effects.map(|job| (job.id.clone(), Fate::Done)));
+        for letter in inner.queue.dead_letters() {
+            found.extend(name_in(&letter.body).map(|name| (name, Fate::Ended(end_of(&letter)))));
         }
-        let scheduled = inner
-            .scheduler
-            .as_ref()
-            .map(FakeScheduler::scheduled)
-            .unwrap_or_default();
-        let undeliverable = inner
-            .scheduler
-            .as_ref()
-            .map(FakeScheduler::dead_letters)
-            .unwrap_or_default();
-        if scheduled.iter().any(|outgoing| is_it(&outgoing.body)) {
-            return Fate::Waiting;
+        if let Some(scheduler) = &inner.scheduler {
+            let undelivered = scheduler.undelivered().into_iter();
+            found.extend(undelivered.filter_map(|outgoing| Some((name_in(&outgoing.body)?, Fate::Ended(None)))));
+            let scheduled = scheduler.scheduled().into_iter();
+            found.extend(scheduled.filter_map(|outgoing| Some((name_in(&outgoing.body)?, Fate::Waiting))));
         }
-        if undeliverable.iter().any(|input| input.contains(&job.id)) {
-            return Fate::Ended(None);
-        }
-        let letters = inner.queue.dead_letters();
-        if let Some(letter) = letters.iter().find(|letter| is_it(&letter.body)) {
-            return Fate::Ended(end_of(letter));
-        }
-        let effects = inner
-            .providers
-            .get(&job.provider)
-            .map_or(0, |provider| provider.books().effects(&job.id));
-        if effects > 0 { Fate::Done } else { Fate::Lost }
+        let queued = inner.queue.messages().into_iter();
+        found.extend(queued.filter_map(|message| Some((name_in(&message.body)?, Fate::Waiting))));
+        let jobs = inner.setup.jobs.iter();
+        jobs.map(|job| (job.id.clone(), found.remove(&job.id).unwrap_or(Fate::Lost)))
+            .collect()
+    }
+
+    fn effects(&self, job: &SimJob) -> u32 {
+        let provider = self.inner.providers.get(&job.provider);
+        provider.map_or(0, |provider| provider.effects(&job.id))
     }
 
     fn report(&self, timed_out: bool) -> Report {
@@ -422,12 +435,7 @@ impl World {
             .iter()
             .map(|(name, provider)| (name.as_str(), provider.books()))
             .collect();
-        let fates: BTreeMap<String, Fate> = inner
-            .setup
-            .jobs
-            .iter()
-            .map(|job| (job.id.clone(), self.fate(job)))
-            .collect();
+        let fates = self.census();
         let (mut early, mut early_by_a_twin, mut excused) = (0_usize, 0_usize, 0_usize);
         for (name, books) in &books {
             for (index, call) in books.calls.iter().enumerate() {
@@ -445,19 +453,15 @@ impl World {
                 *sum = sum.saturating_add(1);
             }
         }
-        let letters = inner.queue.dead_letters();
-        let told_twice = inner
-            .setup
-            .jobs
+        let mut letters: Vec<String> = inner
+            .queue
+            .dead_letters()
             .iter()
-            .filter(|job| {
-                letters
-                    .iter()
-                    .filter(|letter| body_names(&letter.body, &job.id))
-                    .count()
-                    > 1
-            })
-            .count();
+            .filter_map(|letter| name_in(&letter.body))
+            .collect();
+        letters.sort_unstable();
+        let told_twice = letters.chunk_by(|one, other| one == other);
+        let told_twice = told_twice.filter(|letters| letters.len() > 1).count();
         let stops = *inner.stops.lock().unwrap_or_else(PoisonError::into_inner);
         Report {
             seed: inner.setup.seed,
@@ -505,8 +509,9 @@ impl World {
     }
 }
 
-fn body_names(body: &str, job: &str) -> bool {
-    serde_json::from_str::<SimJob>(body).is_ok_and(|sim| sim.id == job)
+/// The simulated job that a body names.
+fn name_in(body: &str) -> Option<String> {
+    serde_json::from_str::<SimJob>(body).ok().map(|job| job.id)
 }
 
 /// The end that a dead letter's envelope names. Its hash is of the queue that the job came from, not of this one.

@@ -176,6 +176,13 @@ impl FakeScheduler {
         lock(&self.shared.state).dead_letters.clone()
     }
 
+    /// The messages that the target refused.
+    #[must_use]
+    pub fn undelivered(&self) -> Vec<Outgoing> {
+        let inputs = self.dead_letters();
+        inputs.iter().filter_map(|input| read_input(input).ok()).collect()
+    }
+
     /// The messages that waiting schedules will send.
     #[must_use]
     pub fn scheduled(&self) -> Vec<Outgoing> {
