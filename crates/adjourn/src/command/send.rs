@@ -8,7 +8,7 @@ use std::{
 };
 
 use adjourn_core::DeferralId;
-use adjourn_http::{HttpJob, JobLines, LinesError, MAX_JOB_BYTES, Settings, read_lines};
+use adjourn_http::{HttpJob, JobLines, LineProblem, LinesError, MAX_JOB_BYTES, Settings, read_lines};
 use adjourn_local::{NewJob, SendOutcome};
 use serde_json::json;
 
@@ -18,6 +18,9 @@ use crate::{
     settings_file,
     store::Store,
 };
+
+/// So many problems of a file are told; who has more has one mistake many times.
+const TOLD: usize = 100;
 
 /// What became of one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +57,32 @@ fn read(file: &Path, settings: &Settings) -> Result<JobLines, Failure> {
     } else {
         file.to_string_lossy()
     };
-    read.map_err(|error| Failure::bad(format!("{name}: {error}")))
+    read.map_err(|error| {
+        if let LinesError::Bad(problems) = &error {
+            return Failure::bad(format!("{name}: nothing was queued{}", wrong(problems)));
+        }
+        Failure::bad(format!("{name}: {error}"))
+    })
+}
+
+/// Each problem on a line of its own.
+fn wrong(problems: &[LineProblem]) -> String {
+    let told: Vec<String> = problems
+        .iter()
+        .flat_map(|line| {
+            line.error
+                .problems()
+                .iter()
+                .map(|problem| format!("\n  line {}: {problem}", line.line))
+        })
+        .collect();
+    let more = told.len().saturating_sub(TOLD);
+    let rest = if more > 0 {
+        format!("\n  and {more} more")
+    } else {
+        String::new()
+    };
+    told.into_iter().take(TOLD).chain([rest]).collect()
 }
 
 /// The job as the store takes it. A job without an id gets one that sorts by its time.

@@ -197,6 +197,20 @@ fn every_wrong_line_is_named_at_once() {
 }
 
 #[test]
+fn one_mistake_many_times_does_not_flood_the_terminal() {
+    let scene = scene();
+    let sent = scene.adjourn_with(&["send"], &"{}\n".repeat(200));
+    assert_eq!(sent.code, Some(2));
+    assert!(
+        sent.stderr.lines().count() <= 102,
+        "{} lines",
+        sent.stderr.lines().count()
+    );
+    let last = sent.stderr.lines().last().unwrap();
+    assert!(last.contains("and ") && last.contains(" more"), "{last}");
+}
+
+#[test]
 fn a_job_over_the_size_of_a_message_is_refused_and_one_just_under_it_is_not() {
     let most = 1_048_576 - 2_048;
     let frame = with("bodyText", json!(""))
