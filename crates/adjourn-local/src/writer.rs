@@ -6,6 +6,7 @@
 
 use std::{
     collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -99,7 +100,12 @@ where
 
     fn carry_out(&mut self, session: &mut Session) -> bool {
         let Some(work) = self.work.take() else { return false };
-        let outcome = work(session);
+        // A mistake of ours in one request must not take the writer along: it is undone like any other failure.
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(session))).unwrap_or_else(|_| {
+            Err(StoreError::internal(
+                "was not changed: a request broke off, a mistake of this program",
+            ))
+        });
         let stays = outcome.is_ok();
         self.outcome = Some(outcome);
         stays
@@ -183,32 +189,19 @@ impl Writer {
     }
 }
 
-/// A panic in a request leaves the transaction to be rolled back by the next group, so a poisoned lock is usable.
+/// Nothing is left half changed under these locks, so a poisoned one is as good as another.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Works until nothing is pending.
 fn drain(shared: &Shared) {
-    /// Lets the next request start a new drain, should this one panic.
-    struct Idle<'a>(&'a Shared, bool);
-    impl Drop for Idle<'_> {
-        fn drop(&mut self) {
-            if !self.1 {
-                let mut queue = lock(&self.0.queue);
-                queue.draining = false;
-                queue.waiting.clear();
-            }
-        }
-    }
-    let mut idle = Idle(shared, false);
     let mut session = lock(&shared.session);
     loop {
         let group = {
             let mut queue = lock(&shared.queue);
             if queue.waiting.is_empty() {
                 queue.draining = false;
-                idle.1 = true;
                 return;
             }
             std::mem::take(&mut queue.waiting)
@@ -350,7 +343,7 @@ mod tests {
                 panic!("a mistake of ours")
             })
             .await;
-        assert!(broken.unwrap_err().to_string().contains("the writer broke off"));
+        assert!(broken.unwrap_err().to_string().contains("a request broke off"));
         store.send(jobs(1), false).await.unwrap();
         assert_eq!(store.status().await.unwrap().ready, 1);
     }
