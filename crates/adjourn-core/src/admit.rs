@@ -139,7 +139,7 @@ fn crashed(facts: &AdmissionFacts<'_>) -> Option<Ending> {
         Ending::new(
             EndingKind::Crashed,
             &format!(
-                "received {} times and never settled: the process did not survive it; {max} receives are allowed",
+                "received {} times of {max} and never settled: its process did not survive it, or it was never started",
                 facts.receive_count
             ),
         )
