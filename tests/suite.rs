@@ -1,3 +1,6 @@
 //! The tests that need more than one crate, in one binary.
 
+mod conformance;
+mod emulator;
 mod scenarios;
+mod walls;

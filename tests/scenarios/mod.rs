@@ -4,3 +4,4 @@ mod cost;
 mod faithful;
 mod faults;
 mod laws;
+mod seen;

@@ -193,6 +193,12 @@ impl FakeQueue {
         &self.shared.name
     }
 
+    /// Its settings.
+    #[must_use]
+    pub fn settings(&self) -> &QueueSettings {
+        &self.shared.settings
+    }
+
     /// Sends a message that is nothing but its body, and answers its id. On a FIFO queue: group `g`, deduplicated by body.
     ///
     /// # Errors
