@@ -1,6 +1,7 @@
 //! The loop that plays the event source mapping's part: it takes, has performed, and settles, without a pause between.
 
 mod held;
+mod pace;
 mod progress;
 mod run;
 

@@ -15,15 +15,13 @@ use adjourn_worker::{
 };
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::{PollerOptions, Progress, held::Ahead};
+use super::{PollerOptions, Progress, held::Ahead, pace::Pace};
 use crate::{Lease, RENEWAL, Status, Store, StoreError, Taken, lease::Token};
 
 /// How often other processes' writes are looked for.
 const LOOK: Duration = Duration::from_millis(250);
 /// The most groups that are settled at a time: a slow event sink must not keep others from the disk.
 const SETTLING: usize = 4;
-/// How far ahead of its slots a poller takes, in times of its concurrency.
-const MOST_AHEAD: usize = 16;
 /// After how long a file that is busy or full is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often a settlement that the file did not take is tried again before its lease is left to run out.
@@ -47,7 +45,7 @@ pub(super) struct Run<H> {
     ahead: Ahead,
     ahead_target: usize,
     running: JoinSet<Performed>,
-    leases: HashMap<Id, Lease>,
+    leases: HashMap<Id, (Lease, Timestamp)>,
     finished: Vec<Performed>,
     settling: JoinSet<Vec<Token>>,
     chores: JoinSet<Chore>,
@@ -55,7 +53,8 @@ pub(super) struct Run<H> {
     tokens: HashSet<Token>,
     taking: bool,
     looking: bool,
-    finished_during_take: usize,
+    /// How long jobs take and how long taking takes: by Little's law, how far ahead to take.
+    pace: Pace,
     /// When to take again; none until something happens.
     next: Option<Timestamp>,
     /// Scopes with ready jobs that may not start yet.
@@ -85,7 +84,7 @@ impl<H: Handler> Run<H> {
             tokens: HashSet::new(),
             taking: false,
             looking: false,
-            finished_during_take: 0,
+            pace: Pace::default(),
             next: Some(Timestamp::EPOCH),
             held_back: Vec::new(),
             version: None,
@@ -193,19 +192,20 @@ impl<H: Handler> Run<H> {
         let task = self
             .running
             .spawn(async move { worker.perform(message, standing, None).await });
-        self.leases.insert(task.id(), lease);
+        self.leases.insert(task.id(), (lease, self.worker.clock().now()));
     }
 
     fn performed(&mut self, joined: Result<(Id, Performed), JoinError>) {
         self.changed = true;
-        self.finished_during_take += 1;
         match joined {
             Ok((id, performed)) => {
-                self.leases.remove(&id);
+                if let Some((_, started_at)) = self.leases.remove(&id) {
+                    self.pace.performed(self.now().since(started_at));
+                }
                 self.finished.push(performed);
             }
             Err(error) => {
-                if let Some(lease) = self.leases.remove(&error.id()) {
+                if let Some((lease, _)) = self.leases.remove(&error.id()) {
                     if !error.is_cancelled() {
                         tracing::error!(message_id = %lease.message.id, %error, "a job's task broke off; the job is given back");
                     }
@@ -247,7 +247,7 @@ impl<H: Handler> Run<H> {
         }
     }
 
-    /// Takes as many as there are slots, and as far ahead as jobs end while a take is under way.
+    /// Takes as many as there are slots, and as far ahead as slots will be free by the time the next take is back.
     fn take(&mut self, now: Timestamp) {
         let due = self.next.is_some_and(|at| at <= now);
         if self.stopping || self.taking || !due || self.ahead.has_suspects() {
@@ -260,10 +260,10 @@ impl<H: Handler> Run<H> {
             return;
         }
         self.taking = true;
-        self.finished_during_take = 0;
+        self.pace.take_began(now);
         self.next = None;
         self.idle_checked = false;
-        let (store, worker, held) = (self.store.clone(), self.worker.clone(), self.ahead.by_scope());
+        let (store, worker, held) = (self.store.clone(), self.worker.clone(), self.ahead.by_scope().clone());
         self.chores.spawn(async move {
             let quota = move |scope: &ScopeKey, most: u32| {
                 let held = held.get(scope).copied().unwrap_or(0);
@@ -326,7 +326,7 @@ impl<H: Handler> Run<H> {
             self.worker.gates().learn(scope, *until, now, reason);
         }
         self.changed |= !taken.leases.is_empty();
-        self.ahead_target = (self.finished_during_take * 2).min(self.options.concurrency * MOST_AHEAD);
+        self.ahead_target = self.pace.ahead(self.options.concurrency, now);
         if let Some(next) = taken.next {
             self.wake_at(next);
         }
@@ -445,7 +445,7 @@ impl<H: Handler> Run<H> {
 
     /// The grace is over: what still runs is broken off. Its leases are given back as started once the tasks have ended.
     fn break_off(&mut self) {
-        for lease in self.leases.values() {
+        for (lease, _) in self.leases.values() {
             tracing::warn!(message_id = %lease.message.id, "still running at shutdown; it is broken off and given back");
         }
         self.running.abort_all();

@@ -10,7 +10,7 @@ use std::{
 };
 
 use adjourn_core::{Kind, Observation, Pace, ScopeKey, Signal, Timestamp};
-use adjourn_local::{LEASE, NewJob, Poller, PollerOptions, Progress, Redrive, Selection, State};
+use adjourn_local::{JobFilter, LEASE, NewJob, Poller, PollerOptions, Progress, Redrive, Selection, State};
 use adjourn_worker::{
     Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable, VirtualClock,
     port::{Closing, GateStore},
@@ -318,7 +318,7 @@ async fn a_job_that_may_kill_its_process_runs_after_the_others_are_settled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_configured_rate_is_kept_without_parking() {
+async fn a_configured_rate_is_kept_and_used_up() {
     #[derive(Clone)]
     struct Paced(Provider);
     impl Handler for Paced {
@@ -342,10 +342,17 @@ async fn a_configured_rate_is_kept_without_parking() {
     run_until_idle(&place, Paced(provider.clone()), 10).await;
     let calls = provider.calls.lock().unwrap().clone();
     assert_eq!(calls.len(), 30);
-    for six in calls.windows(11) {
-        let span = six[10].1.since(six[0].1);
+    // Five at once, then one each 200 ms: in any second no more than the saved-up burst and the second's own five.
+    for eleven in calls.windows(11) {
+        let span = eleven[10].1.since(eleven[0].1);
         assert!(span >= Duration::from_millis(1000), "11 calls in {span:?}");
     }
+    let all = calls.last().unwrap().1.since(calls[0].1);
+    assert!(all <= Duration::from_millis(25 * 200 + 500), "30 calls took {all:?}");
+    let jobs = list(&store, JobFilter::default()).await;
+    let hops: u32 = jobs.iter().map(|job| job.hops).sum();
+    // The first take knows nothing of the rate; what it brings beyond the burst is parked once.
+    assert!(hops <= 10, "{hops} jobs were taken only to be parked");
 }
 
 #[tokio::test(start_paused = true)]
