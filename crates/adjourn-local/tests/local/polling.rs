@@ -10,9 +10,9 @@ use std::{
 };
 
 use adjourn_core::{Kind, Observation, Pace, ScopeKey, Signal, Timestamp};
-use adjourn_local::{JobFilter, LEASE, NewJob, Poller, PollerOptions, Progress, Redrive, Selection, State};
+use adjourn_local::{JobFilter, LEASE, NewJob, Poller, PollerOptions, Progress, Redrive, Selection, State, Store};
 use adjourn_worker::{
-    Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable, VirtualClock,
+    Clock, Done, Handler, Interrupt, Job, Message, SystemClock, Terms, Undecodable, VirtualClock,
     port::{Closing, GateStore},
 };
 use tokio::sync::{Notify, watch};
@@ -398,4 +398,40 @@ async fn what_is_cancelled_or_redriven_meanwhile_is_seen() {
     assert!(report.is_complete());
     polling.await.unwrap().unwrap();
     assert!(place.now() < Timestamp::parse("2026-07-10T20:01:00Z").unwrap());
+}
+
+/// Counts its calls, and lets others run meanwhile.
+#[derive(Clone, Default)]
+struct Counting(Arc<Mutex<HashMap<String, usize>>>);
+
+impl Handler for Counting {
+    async fn handle(&self, job: Job) -> Result<Done, Interrupt> {
+        tokio::task::yield_now().await;
+        *self.0.lock().unwrap().entry(job.id().to_string()).or_default() += 1;
+        Ok(Done::new())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn four_processes_on_one_file_do_every_job_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Store::open(directory.path().join("adjourn.db"), Arc::new(SystemClock)).unwrap();
+    let sender = open();
+    let jobs = (0..600).map(|n| of_tenant(&format!("{n}"), ["a", "b", "c"][n % 3]));
+    sender.send(jobs.collect(), false).await.unwrap();
+    let handler = Counting::default();
+    let mut pollers = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let store = open();
+        let worker = store.worker(handler.clone()).build();
+        let options = PollerOptions::default().until_idle();
+        pollers.spawn(Poller::run(worker, store, options, std::future::pending()));
+    }
+    while let Some(polled) = pollers.join_next().await {
+        polled.unwrap().unwrap();
+    }
+    let calls = handler.0.lock().unwrap().clone();
+    assert_eq!(calls.len(), 600);
+    assert!(calls.values().all(|&times| times == 1), "{calls:?}");
+    assert_eq!(status(&sender).await.done, 600);
 }
