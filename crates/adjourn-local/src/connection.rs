@@ -50,6 +50,8 @@ fn prepare(conn: &Connection) -> Result<(), StoreError> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // FULL: an acknowledged send or wait survives a power cut.
     conn.pragma_update(None, "synchronous", "FULL")?;
+    // 16 MiB of log between two checkpoints: the pages of the indexes are written back once for many commits.
+    conn.pragma_update(None, "wal_autocheckpoint", 4096)?;
     Ok(())
 }
 
