@@ -15,14 +15,14 @@
 //! assert!(wait.until >= now + core::time::Duration::from_secs(30), "never early");
 //! ```
 //!
-//! The map: [`time`] the one clock value · [`signal`] what a refusal says · [`policy`] caps and tiers · [`envelope`] the one
-//! attribute that a message carries · [`admit`] what happens before a job runs · [`decide`] what its outcome means ·
-//! [`route`] which road a wait takes · [`gate`] what one refusal teaches the others.
+//! The map: `time` the one clock value · `signal` what a refusal says · `policy` caps and tiers · `envelope` the one attribute
+//! that a message carries · `admit` what happens before a job runs · `outcome` what its run came to · `decide` what that
+//! means · `ending` the named ends · `route` which road a wait takes · `gate` what one refusal teaches the others.
 #![no_std]
 #![deny(clippy::float_arithmetic, clippy::arithmetic_side_effects)]
 #![cfg_attr(
     test,
-    allow(
+    expect(
         clippy::arithmetic_side_effects,
         reason = "a test's sums are small and an overflow would fail it"
     )
