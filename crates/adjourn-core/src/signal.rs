@@ -4,6 +4,7 @@ use alloc::{
     boxed::Box,
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 use core::{fmt, time::Duration};
 
@@ -128,6 +129,16 @@ pub enum Interpretation {
     EpochS,
     /// Milliseconds since the Unix epoch.
     EpochMs,
+    /// Microseconds since the Unix epoch.
+    EpochUs,
+    /// Nanoseconds since the Unix epoch.
+    EpochNs,
+    /// A date by RFC 3339, or one that comes close to it.
+    Rfc3339,
+    /// A span in words or units, such as `1h2m3.5s`.
+    Duration,
+    /// Computed from what is known of the limit: its window, or the pause that its documentation asks for.
+    Computed,
     /// Said by a handler, not read from a response.
     Stated,
     /// Present, and nothing that can be believed.
@@ -191,6 +202,7 @@ impl Observation {
 pub struct Signal {
     provider: String,
     scope_key: Option<ScopeKey>,
+    also_closes: Vec<ScopeKey>,
     kind: Kind,
     scope_hint: ScopeHint,
     reason: String,
@@ -210,6 +222,7 @@ impl Signal {
         Self {
             provider: provider.to_string(),
             scope_key: None,
+            also_closes: Vec::new(),
             kind: Kind::Unknown,
             scope_hint: ScopeHint::Unknown,
             reason: "the provider refused and did not say why".to_string(),
@@ -266,6 +279,15 @@ impl Signal {
         self
     }
 
+    /// A further key whose gate this refusal closes: one refusal may concern more than one scope.
+    #[must_use]
+    pub fn also_closes(mut self, key: ScopeKey) -> Self {
+        if !self.also_closes.contains(&key) {
+            self.also_closes.push(key);
+        }
+        self
+    }
+
     /// What read it, from what text, understood how.
     #[must_use]
     pub fn read_by(mut self, source: Source, parser: &str, raw: &str, interpretation: Interpretation) -> Self {
@@ -307,6 +329,12 @@ impl Signal {
     #[must_use]
     pub fn closes(&self) -> Option<&ScopeKey> {
         self.scope_key.as_ref()
+    }
+
+    /// The further scopes that this refusal closes.
+    #[must_use]
+    pub fn closes_too(&self) -> &[ScopeKey] {
+        &self.also_closes
     }
 
     /// Which limit refused.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use adjourn_core::Outcome;
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable};
 
-use crate::{ClientError, Credentials, HttpJob, PlainReader, ReadResponse, Requester, Settings};
+use crate::{ClientError, ContractReader, Credentials, HttpJob, ReadResponse, Requester, Settings};
 
 /// Performs the HTTP jobs of a queue under the settings.
 #[derive(Clone, Debug)]
@@ -14,12 +14,13 @@ pub struct HttpHandler {
 }
 
 impl HttpHandler {
-    /// A handler for the providers of `settings`, read by the generic reader.
+    /// A handler for the providers of `settings`, each read by its contract.
     ///
     /// # Errors
     /// When the HTTP client cannot be built.
     pub fn new(settings: Settings, credentials: Credentials, clock: Arc<dyn Clock>) -> Result<Self, ClientError> {
-        Self::with_reader(settings, credentials, clock, Arc::new(PlainReader))
+        let reader = Arc::new(ContractReader::of(&settings));
+        Self::with_reader(settings, credentials, clock, reader)
     }
 
     /// A handler whose responses `reader` reads.

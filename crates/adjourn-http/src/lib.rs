@@ -41,6 +41,8 @@ pub use job::{
     Body, FieldProblem, HttpJob, JobError, JobLine, JobLines, JobPath, LineProblem, LinesError, MAX_JOB_BYTES,
     Priority, Repeat, Scope, read_lines,
 };
-pub use read::{PlainReader, ReadResponse, Reading, Response};
+pub use read::{
+    Classified, Classify, ContractReader, Ignored, LimitState, PlainReader, ReadResponse, Reading, Response,
+};
 pub use requester::{Answer, ClientError, MAX_RESULT_BYTES, Now, Requester};
 pub use settings::{Credential, Credentials, Problem, Provider, Results, Settings, SettingsError};

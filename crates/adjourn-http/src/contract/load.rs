@@ -17,12 +17,13 @@ use super::{
 use crate::settings::sheet::{Sheet, Table};
 
 /// The parsers by name.
-pub(super) const PARSERS: [(&str, Parser); 5] = [
+pub(super) const PARSERS: [(&str, Parser); 6] = [
     ("retry-after", Parser::RetryAfter),
     ("retry-after-ms", Parser::RetryAfterMs),
     ("ietf", Parser::Ietf),
     ("reset-headers", Parser::ResetHeaders),
     ("body", Parser::Body),
+    ("shopify-cost", Parser::ShopifyCost),
 ];
 
 const KINDS: [(&str, Kind); 6] = [
@@ -56,7 +57,7 @@ const UNITS: [(&str, Unit); 10] = [
     ("duration", Unit::Duration),
 ];
 
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 21] = [
     "name",
     "title",
     "aliases",
@@ -78,7 +79,6 @@ const KNOWN: [&str; 22] = [
     "classify",
     "user_hints",
     "cases",
-    "extends",
 ];
 
 const YEAR_MS: u64 = 366 * 86_400_000;
@@ -100,15 +100,21 @@ impl Contract {
             line: 1,
             entries: document.get_ref(),
         };
-        let contract = contract(&mut sheet, &root);
+        sheet.keys(&root, &KNOWN, &[]);
+        let contract = contract(&mut sheet, &root, None);
         ContractError::check(sheet.problems)?;
         Ok(contract)
     }
 }
 
-/// A contract out of a table that may stand in a larger file. `extends` is left to the caller.
-pub(crate) fn contract(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Contract {
-    sheet.keys(table, &KNOWN, &[]);
+/// A contract out of a table of a larger file, which may extend `base`, and which names that by `extends`.
+pub(crate) fn inline(sheet: &mut Sheet<'_>, table: &Table<'_>, base: Option<&Contract>) -> Contract {
+    let known: Vec<&str> = KNOWN.into_iter().chain(["extends"]).collect();
+    sheet.keys(table, &known, &[]);
+    contract(sheet, table, base)
+}
+
+fn contract(sheet: &mut Sheet<'_>, table: &Table<'_>, base: Option<&Contract>) -> Contract {
     let of = table;
     let contract = Contract {
         name: sheet.owned(of, "name"),
@@ -137,7 +143,7 @@ pub(crate) fn contract(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Contract {
         user_hints: hints(sheet, of),
         cases: sheet.each(of, "cases", case),
     };
-    references(sheet, of, &contract);
+    references(sheet, of, &contract, base);
     contract
 }
 
@@ -151,13 +157,17 @@ fn scopes() -> [(&'static str, LimitScope); 5] {
     ]
 }
 
-/// Names that have to stand elsewhere in the contract. One that extends another may name that one's windows.
-fn references(sheet: &mut Sheet<'_>, table: &Table<'_>, contract: &Contract) {
-    if table.get("extends").is_some() {
-        return;
-    }
-    let windows: Vec<&str> = contract.windows.iter().map(|window| window.name.as_str()).collect();
-    let operations: Vec<&str> = contract.operations.iter().map(|one| one.name.as_str()).collect();
+/// Names that have to stand elsewhere in the contract, or in the one that it extends.
+fn references(sheet: &mut Sheet<'_>, table: &Table<'_>, contract: &Contract, base: Option<&Contract>) {
+    let both = || [Some(contract), base].into_iter().flatten();
+    let windows: Vec<&str> = both()
+        .flat_map(|one| &one.windows)
+        .map(|window| window.name.as_str())
+        .collect();
+    let operations: Vec<&str> = both()
+        .flat_map(|one| &one.operations)
+        .map(|one| one.name.as_str())
+        .collect();
     sheet.known_in(table, "headers", "windows", &windows);
     sheet.known_in(table, "operations", "window", &windows);
     sheet.known_in(table, "operations", "shares", &operations);

@@ -1,5 +1,6 @@
 //! What a provider says about its limits, as data: the provider contract.
 
+mod extend;
 mod load;
 mod pattern;
 mod pointer;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use adjourn_core::{Kind, ScopeHint};
 use serde::{Serialize, Serializer};
 
+pub(crate) use load::inline;
 pub use pattern::Pattern;
 pub use pointer::Pointer;
 pub use problem::ContractError;
@@ -267,6 +269,8 @@ pub enum Parser {
     ResetHeaders,
     /// The fields and phrases of bodies that many providers share.
     Body,
+    /// Shopify's cost of a GraphQL query against what its bucket restores a second.
+    ShopifyCost,
     /// A place that the contract names.
     From(Place),
 }
@@ -505,7 +509,12 @@ impl Serialize for Parser {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::From(place) => place.serialize(serializer),
-            Self::RetryAfter | Self::RetryAfterMs | Self::Ietf | Self::ResetHeaders | Self::Body => {
+            Self::RetryAfter
+            | Self::RetryAfterMs
+            | Self::Ietf
+            | Self::ResetHeaders
+            | Self::Body
+            | Self::ShopifyCost => {
                 let name = load::PARSERS.iter().find(|(_, parser)| parser == self);
                 serializer.serialize_str(name.map_or("", |(name, _)| name))
             }

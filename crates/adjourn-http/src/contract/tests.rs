@@ -34,7 +34,7 @@ windows = ["day"]
     let found = problems(text);
     let expected = [
         "line 2: scope: found \"tenant\"; allowed: \"credential\" or \"entity\" or \"app\" or \"function\" or \"custom\"",
-        "line 3: parsers[0]: \"retry-aftre\" is not known; the nearest known is \"retry-after\"; allowed: retry-after, retry-after-ms, ietf, reset-headers, body",
+        "line 3: parsers[0]: \"retry-aftre\" is not known; the nearest known is \"retry-after\"; allowed: retry-after, retry-after-ms, ietf, reset-headers, body, shopify-cost",
         "line 3: parsers[1]: found 7; allowed: a list of retry-after",
         "line 3: parsers[2].heder: is not known; the nearest known is \"header\"",
         "line 3: parsers[2].header: is missing",

@@ -1,14 +1,35 @@
-//! Reads a provider's response: is it a refusal, and what moment does it name?
+//! Reads a provider's response: is it a refusal, which limit, whom does it concern, and what moment does it name?
 
+mod body;
+mod bucket;
+mod classify;
+mod clock;
+mod contract_reader;
+mod fields;
 mod http_date;
-mod moment;
+mod ietf;
+mod number;
+mod phrases;
+mod reading;
+mod recognise;
+mod reset_headers;
+mod retry_after;
+mod span;
+mod time;
+mod value;
+mod vendor;
+mod xml;
 
 use std::fmt::Debug;
 
-use adjourn_core::{Interpretation, Observation, Signal, Source, Timestamp};
+use adjourn_core::{Interpretation, Signal, Source, Timestamp};
 use http::{HeaderMap, StatusCode};
 
-use moment::Moment;
+pub use classify::{Classified, Classify};
+pub use contract_reader::ContractReader;
+pub use reading::{Ignored, LimitState, Reading};
+
+use clock::ProviderClock;
 
 /// A response as a reader sees it.
 #[derive(Clone, Copy, Debug)]
@@ -23,18 +44,6 @@ pub struct Response<'a> {
     pub received_at: Timestamp,
 }
 
-/// What a response says about limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// The provider refused: "not now".
-    Limited(Signal),
-    /// It is no refusal of that kind; it may still ask for a pause, as a 503 does.
-    Unlimited {
-        /// The moment before which it asks for no further call.
-        not_before: Option<Timestamp>,
-    },
-}
-
 /// Decides whether a response is a refusal and reads the moment that it names.
 ///
 /// Total: no status, header or body makes it panic. A moment that it gives is never earlier than the one that the
@@ -44,68 +53,53 @@ pub trait ReadResponse: Send + Sync + Debug + 'static {
     fn read(&self, provider: &str, response: &Response<'_>) -> Reading;
 }
 
-/// The reader for a provider of which nothing is known: 429 is a refusal, and `Retry-After` or `retry-after-ms` names the
-/// moment, the later of them where both do.
+/// The plainest reader: 429 is a refusal, and `Retry-After` or `retry-after-ms` names the moment, the later of them where
+/// both do. [`ContractReader`] knows more.
 ///
 /// ```
-/// use adjourn_http::{PlainReader, ReadResponse, Reading, Response};
+/// use adjourn_http::{PlainReader, ReadResponse, Response};
 /// use http::{HeaderMap, HeaderValue, StatusCode};
 ///
 /// let received_at = adjourn_core::Timestamp::parse("2026-07-10T20:13:47Z").unwrap();
 /// let mut headers = HeaderMap::new();
 /// headers.insert("retry-after", HeaderValue::from_static("30"));
 /// let response = Response { status: StatusCode::TOO_MANY_REQUESTS, headers: &headers, body: b"", received_at };
-/// let Reading::Limited(signal) = PlainReader.read("acme", &response) else { panic!("429 is a refusal") };
-/// assert_eq!(signal.wait().unwrap().as_secs(), 30);
+/// let reading = PlainReader.read("acme", &response);
+/// assert!(reading.is_limited());
+/// assert_eq!(reading.signal().wait().unwrap().as_secs(), 30);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainReader;
 
 impl ReadResponse for PlainReader {
     fn read(&self, provider: &str, response: &Response<'_>) -> Reading {
-        let moment = moment::named(response.headers, response.received_at);
-        if response.status != StatusCode::TOO_MANY_REQUESTS {
-            return Reading::Unlimited {
-                not_before: moment.map(|moment| moment.at),
-            };
-        }
+        let clock = ProviderClock::of(response.headers, response.received_at);
+        let kin = retry_after::Kin {
+            seconds: true,
+            millis: true,
+            relatives: false,
+        };
+        let mut ignored = Vec::new();
         let signal = Signal::new(provider, response.received_at).status(response.status.as_u16());
-        Reading::Limited(match moment {
-            Some(moment) => with_moment(signal, &moment),
-            None => match moment::raw(response.headers) {
-                Some((header, raw)) => signal
-                    .read_by(Source::None, header, &raw, Interpretation::Invalid)
-                    .reason(&format!(
-                        "429 Too Many Requests; its {header} is no time: {}",
-                        shown(&raw)
-                    )),
-                None => signal.reason("429 Too Many Requests, without a time"),
+        let title = reading::title(response.status);
+        let signal = match retry_after::named(response.headers, &clock, kin, &mut ignored) {
+            Some(moment) => time::Told::by_header(&moment).onto(signal, &title),
+            None => match ignored.first() {
+                Some(first) => first.onto(signal, &title),
+                None => signal.reason(&format!("{title}, without a time")),
             },
-        })
+        };
+        Reading::new(response.status == StatusCode::TOO_MANY_REQUESTS, signal).ignoring(ignored)
     }
 }
 
-fn with_moment(signal: Signal, moment: &Moment) -> Signal {
-    let Moment {
-        at,
-        header,
-        raw,
-        interpretation,
-        uncertainty,
-        saturated,
-    } = moment;
-    let signal = signal
-        .read_by(Source::Parser, header, raw, *interpretation)
-        .clock_uncertainty(*uncertainty)
-        .retry_at(*at)
-        .reason(&format!("429 Too Many Requests; {header}: {}", shown(raw)));
-    if *saturated { signal.saturated() } else { signal }
-}
-
-/// As much of a header's value as a reason repeats.
-fn shown(raw: &str) -> &str {
-    raw.get(..raw.floor_char_boundary(Observation::MAX_RAW_BYTES))
-        .unwrap_or_default()
+impl Ignored {
+    /// A signal that says what stood there instead of a time.
+    fn onto(&self, signal: Signal, title: &str) -> Signal {
+        signal
+            .read_by(Source::None, self.field(), self.raw(), Interpretation::Invalid)
+            .reason(&format!("{title}; its {} is no time: {}", self.field(), self.raw()))
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use adjourn_core::Observation;
 use http::{HeaderName, HeaderValue};
 use proptest::prelude::*;
 
@@ -32,10 +33,9 @@ fn read_at(received_at: &str, lines: &[(&str, &str)]) -> Signal {
         body: b"",
         received_at: at(received_at),
     };
-    match PlainReader.read("acme", &response) {
-        Reading::Limited(signal) => signal,
-        Reading::Unlimited { .. } => panic!("a 429 is a refusal"),
-    }
+    let reading = PlainReader.read("acme", &response);
+    assert!(reading.is_limited(), "a 429 is a refusal");
+    reading.into_signal()
 }
 
 fn wait_ms(lines: &[(&str, &str)]) -> Option<u128> {
@@ -277,14 +277,10 @@ fn only_429_is_a_refusal_and_others_may_ask_for_a_pause() {
             received_at: at(NOW),
         };
         let not_before = Some(at(NOW) + Duration::from_secs(30));
-        assert_eq!(
-            PlainReader.read("acme", &response(&with_time)),
-            Reading::Unlimited { not_before }
-        );
-        assert_eq!(
-            PlainReader.read("acme", &response(&without)),
-            Reading::Unlimited { not_before: None }
-        );
+        let told = PlainReader.read("acme", &response(&with_time));
+        let silent = PlainReader.read("acme", &response(&without));
+        assert_eq!((told.is_limited(), told.not_before()), (false, not_before));
+        assert_eq!((silent.is_limited(), silent.not_before()), (false, None));
     }
 }
 
@@ -303,10 +299,7 @@ proptest! {
         }
         let received_at = Timestamp::from_unix_ms(received);
         let response = Response { status: StatusCode::from_u16(status).unwrap(), headers: &headers, body: &body, received_at };
-        let at = match PlainReader.read("acme", &response) {
-            Reading::Limited(signal) => signal.earliest_retry_at(),
-            Reading::Unlimited { not_before } => not_before,
-        };
+        let at = PlainReader.read("acme", &response).not_before();
         prop_assert!(at.is_none_or(|at| at >= received_at), "a moment before the response");
     }
 

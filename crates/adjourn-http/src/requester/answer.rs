@@ -1,9 +1,9 @@
 //! What each answer means.
 
-use adjourn_core::{Fault, Outcome};
+use adjourn_core::{Fault, Kind, Outcome};
 use http::StatusCode;
 
-use crate::{Provider, Reading};
+use crate::{Executed, Provider, Reading};
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +34,32 @@ pub(super) fn outcome(
     reading: Reading,
     said: impl FnOnce() -> String,
 ) -> Outcome {
-    let not_before = match reading {
-        Reading::Limited(signal) => return Outcome::Throttled(signal),
-        Reading::Unlimited { not_before } => not_before,
-    };
     let name = provider.name();
+    if reading.is_limited() && reading.executed() == Some(Executed::Some) {
+        // Repeated whole, its done parts would be done twice.
+        return Outcome::Rejected(fault(
+            status,
+            &format!(
+                "partly done: {name} carried out a part of it and refused the rest: {}",
+                reading.signal().why()
+            ),
+        ));
+    }
+    if reading.is_limited() {
+        return Outcome::Throttled(reading.into_signal());
+    }
+    if reading.signal().limit_kind() == Kind::AccountDisabled {
+        return Outcome::Rejected(fault(
+            status,
+            &format!("account disabled, no wait helps: {name} answered {status}"),
+        ));
+    }
+    let not_before = reading.not_before();
     match status.as_u16() {
+        200..=299 if reading.executed() == Some(Executed::None) => Outcome::Rejected(fault(
+            status,
+            &with_words(format!("refused: {name} answered {status} and did nothing"), said()),
+        )),
         200..=299 => Outcome::Done,
         // What a provider says of a token may hold the token: its words are left out.
         401 | 403 => Outcome::Rejected(fault(status, &format!("unauthorized: {name} answered {status}"))),

@@ -1,5 +1,6 @@
 //! `adjourn.toml`: which providers may be called, how, and how long a job may wait.
 
+mod contract;
 mod credential;
 pub(crate) mod problem;
 mod provider;

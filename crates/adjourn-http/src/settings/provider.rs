@@ -1,13 +1,15 @@
 //! [providers.NAME]: where a provider is, what it allows, and how a call of it is made.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use adjourn_core::{Pace, RetryPolicy};
 use http::{HeaderName, Method};
 use url::Url;
 
+use crate::Contract;
+
 use super::{
-    Credential, credential,
+    Credential, contract, credential,
     sheet::{Sheet, Table},
     tiers,
 };
@@ -17,8 +19,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_TIMEOUT_MS: u32 = 900_000;
 const MAX_NAME_BYTES: usize = 64;
 
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     "base_url",
+    "contract",
     "timeout_ms",
     "idempotency_header",
     "repeat_unknown",
@@ -28,13 +31,7 @@ const KNOWN: [&str; 9] = [
     "results",
     "retry",
 ];
-const LATER: [(&str, &str); 2] = [
-    (
-        "contract",
-        "a provider's contract (the generic reader serves every provider)",
-    ),
-    ("lanes", "rates by path (one rate serves the whole provider)"),
-];
+const LATER: [(&str, &str); 1] = [("lanes", "rates by path (one rate serves the whole provider)")];
 
 /// A provider that jobs may call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +46,7 @@ pub struct Provider {
     pace: Option<Pace>,
     results: Results,
     retry: Option<RetryPolicy>,
+    contract: Option<Arc<Contract>>,
 }
 
 /// What becomes of a successful call's response.
@@ -116,6 +114,12 @@ impl Provider {
         self.retry.as_ref()
     }
 
+    /// What it says about its limits, as data; none: only what providers have in common is known.
+    #[must_use]
+    pub fn contract(&self) -> Option<&Arc<Contract>> {
+        self.contract.as_ref()
+    }
+
     /// Whether a call that may have had its effect may be made again: the method is idempotent (RFC 9110, section 9.2.2),
     /// the provider knows a repeat by a header, or the settings say so.
     #[must_use]
@@ -172,6 +176,7 @@ fn read(sheet: &mut Sheet<'_>, name: &str, table: &Table<'_>) -> Option<Provider
         pace: pace(sheet, table),
         results: results(sheet, table),
         retry: sheet.table(table, "retry").map(|retry| tiers::retry(sheet, &retry)),
+        contract: contract::read(sheet, table),
         // Without a base_url the whole is refused anyway.
         base_url: base_url?,
         idempotency_header,

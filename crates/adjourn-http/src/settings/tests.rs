@@ -334,14 +334,6 @@ fn each_mistake_says_where_what_was_found_and_what_is_allowed() {
 fn what_comes_later_is_refused_by_name_and_not_ignored() {
     for (text, expected) in [
         (
-            "contract = \"hubspot\"",
-            "line 3: providers.acme.contract: a provider's contract (the generic reader serves every provider): not built yet",
-        ),
-        (
-            "[providers.acme.contract]\nwindow = 1",
-            "line 3: providers.acme.contract: a provider's contract",
-        ),
-        (
             "lanes = []",
             "line 3: providers.acme.lanes: rates by path (one rate serves the whole provider): not built yet; leave it out",
         ),
@@ -461,5 +453,65 @@ proptest! {
             prop_assert!(!error.problems().is_empty());
             prop_assert!(error.problems().iter().all(|problem| problem.line() <= lines.len().max(1)));
         }
+    }
+}
+
+#[test]
+fn a_contract_is_named_written_or_extended() {
+    let settings = |contract: &str| {
+        Settings::parse(&format!(
+            "[providers.acme]\nbase_url = \"https://api.acme.example\"\n{contract}"
+        ))
+        .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let named = settings("contract = \"hubspot\"");
+    let contract = named.provider("acme").unwrap().contract().unwrap();
+    assert_eq!(contract.title.as_deref(), Some("HubSpot"));
+
+    let extended = settings(
+        "[providers.acme.contract]\nextends = \"HubSpot\"\nscope = \"app\"\n[[providers.acme.contract.windows]]\n\
+         name = \"daily\"\nlimit = 7\nresets = { at = \"day\", tz = \"Europe/Berlin\" }",
+    );
+    let over = extended.provider("acme").unwrap().contract().unwrap();
+    assert_eq!(over.scope, Some(crate::LimitScope::App));
+    assert_eq!(over.window("daily").unwrap().limit, Some(7));
+    assert_eq!(
+        over.windows.len(),
+        contract.windows.len(),
+        "a window of the same name is replaced"
+    );
+    assert_eq!(over.classify, contract.classify);
+
+    let own = settings("contract = { min_retry_after_ms = 5 }");
+    assert_eq!(
+        own.provider("acme").unwrap().contract().unwrap().min_retry_after_ms,
+        Some(5)
+    );
+    assert_eq!(settings("").provider("acme").unwrap().contract(), None);
+}
+
+#[test]
+fn a_contract_that_is_wrong_is_told_with_its_line() {
+    for (contract, expected) in [
+        (
+            "contract = \"hubspott\"",
+            "line 3: providers.acme.contract: \"hubspott\" is not known; the nearest known is \"hubspot\"",
+        ),
+        (
+            "contract = 7",
+            "line 3: providers.acme.contract: found 7; allowed: a name of the catalogue",
+        ),
+        (
+            "[providers.acme.contract]\nwindow = 1",
+            "line 4: providers.acme.contract.window: is not known; the nearest known is \"windows\"",
+        ),
+        (
+            "[providers.acme.contract]\nextends = \"nobody\"",
+            "line 4: providers.acme.contract.extends: \"nobody\" is not known",
+        ),
+    ] {
+        let text = format!("[providers.acme]\nbase_url = \"https://api.acme.example\"\n{contract}");
+        let error = Settings::parse(&text).unwrap_err();
+        assert!(error.problems()[0].to_string().starts_with(expected), "{error}");
     }
 }

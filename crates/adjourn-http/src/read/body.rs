@@ -1,0 +1,97 @@
+//! A response's body, read when something asks for it, and once.
+
+use std::{borrow::Cow, cell::OnceCell};
+
+use serde_json::{Map, Value};
+
+use super::xml;
+
+/// The part of a body that is read, at most [`READ_BYTES`](crate::READ_BYTES).
+#[derive(Debug)]
+pub(super) struct Body<'a> {
+    bytes: &'a [u8],
+    text: OnceCell<Cow<'a, str>>,
+    value: OnceCell<Option<Value>>,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            bytes: bytes.get(..crate::READ_BYTES).unwrap_or(bytes),
+            text: OnceCell::new(),
+            value: OnceCell::new(),
+        }
+    }
+
+    /// Its text; what is no UTF-8 is replaced.
+    pub(super) fn text(&self) -> &str {
+        self.text.get_or_init(|| String::from_utf8_lossy(self.bytes))
+    }
+
+    /// Its JSON, or its XML as objects; none where it is neither, or broken.
+    pub(super) fn value(&self) -> Option<&Value> {
+        self.value.get_or_init(|| self.parse()).as_ref()
+    }
+
+    fn parse(&self) -> Option<Value> {
+        let start = self.bytes.trim_ascii_start();
+        match start.first()? {
+            b'{' | b'[' => serde_json::from_slice(start).ok(),
+            b'<' if !self.is_html() => xml::objects(self.text()),
+            b'"' => {
+                // A text on its own, as some providers send their message.
+                let text: String = serde_json::from_slice(start).ok()?;
+                Some(Value::Object(Map::from_iter([(
+                    "message".to_string(),
+                    Value::String(text),
+                )])))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_html(&self) -> bool {
+        let start = self.bytes.trim_ascii_start();
+        let begins = |with: &[u8]| {
+            start
+                .get(..with.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(with))
+        };
+        begins(b"<!doctype html") || begins(b"<html") || begins(b"<head") || begins(b"<body") || begins(b"<h1")
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.trim_ascii().is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn value(body: &[u8]) -> Option<Value> {
+        Body::new(body).value().cloned()
+    }
+
+    #[test]
+    fn json_xml_and_neither() {
+        assert_eq!(value(b" {\"a\":1}"), Some(json!({"a": 1})));
+        assert_eq!(value(b"\"slow down\""), Some(json!({"message": "slow down"})));
+        assert_eq!(
+            value(b"<Error><Code>SlowDown</Code></Error>"),
+            Some(json!({"Error": {"Code": "SlowDown"}}))
+        );
+        for nothing in [
+            &b""[..],
+            b"{\"a\":",
+            b"plain",
+            b"<html><h1>503</h1></html>",
+            b"\x1f\x8b\x08",
+            b"{\"a\": \"\xff\xfe\"",
+        ] {
+            assert_eq!(value(nothing), None, "{nothing:?}");
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! The reader: a provider's contract where there is one, and what providers have in common.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use adjourn_core::{Interpretation, Kind, ScopeHint, Signal, Source};
+
+use super::{
+    Classify, Ignored, LimitState, ReadResponse, Reading, Response,
+    body::Body,
+    bucket::{Bucket, severity},
+    classify::{self, Ruled, RuledTime},
+    clock::{Found, ProviderClock},
+    ietf,
+    phrases::Said,
+    reading,
+    recognise::{Looks, Seen},
+    reset_headers,
+    time::{self, Places, Told},
+};
+use crate::{Contract, LimitScope, Settings, Time, Window};
+
+/// Reads each provider's responses by its contract, and those of a provider without one by what providers have in common.
+///
+/// ```
+/// use adjourn_http::{CatalogueEntry, ContractReader, ReadResponse, Response};
+/// use http::{HeaderMap, StatusCode};
+///
+/// let hubspot = CatalogueEntry::find("HubSpot").unwrap().contract()?;
+/// let reader = ContractReader::default().with_contract("crm", hubspot);
+/// let received_at = adjourn_core::Timestamp::parse("2026-07-10T20:13:47Z").unwrap();
+/// let body = br#"{"errorType":"RATE_LIMIT","policyName":"DAILY"}"#;
+/// let response = Response { status: StatusCode::TOO_MANY_REQUESTS, headers: &HeaderMap::new(), body, received_at };
+/// assert_eq!(reader.read("crm", &response).signal().limit_kind(), adjourn_core::Kind::Daily);
+/// assert_eq!(reader.read("else", &response).signal().limit_kind(), adjourn_core::Kind::Daily);
+/// # Ok::<(), adjourn_http::ContractError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ContractReader {
+    contracts: BTreeMap<String, Arc<Contract>>,
+    hooks: BTreeMap<String, Arc<dyn Classify>>,
+}
+
+impl ContractReader {
+    /// A reader with the contracts of the settings' providers.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let named = settings
+            .providers()
+            .filter_map(|provider| Some((provider.name().to_string(), Arc::clone(provider.contract()?))));
+        Self {
+            contracts: named.collect(),
+            hooks: BTreeMap::new(),
+        }
+    }
+
+    /// The same with a contract for a provider.
+    #[must_use]
+    pub fn with_contract(mut self, provider: &str, contract: Contract) -> Self {
+        self.contracts.insert(provider.to_string(), Arc::new(contract));
+        self
+    }
+
+    /// The same with a hook for a provider.
+    #[must_use]
+    pub fn with_classifier(mut self, provider: &str, hook: Arc<dyn Classify>) -> Self {
+        self.hooks.insert(provider.to_string(), hook);
+        self
+    }
+}
+
+impl ReadResponse for ContractReader {
+    fn read(&self, provider: &str, response: &Response<'_>) -> Reading {
+        let contract = self.contracts.get(provider).map(AsRef::as_ref);
+        let hook = self.hooks.get(provider).map(AsRef::as_ref);
+        read(provider, contract, hook, response)
+    }
+}
+
+/// Reads one response.
+pub(crate) fn read(
+    provider: &str,
+    contract: Option<&Contract>,
+    hook: Option<&dyn Classify>,
+    response: &Response<'_>,
+) -> Reading {
+    let body = Body::new(response.body);
+    let clock = ProviderClock::of(response.headers, response.received_at);
+    let mut ignored = Vec::new();
+    let ietf = ietf::buckets(response.headers, &clock, &mut ignored);
+    let resets = reset_headers::buckets(contract, response.headers, &clock, &mut ignored);
+    let reader = Reader {
+        provider,
+        contract,
+        response,
+        places: Places {
+            headers: response.headers,
+            body: &body,
+            clock,
+            ietf: &ietf,
+            resets: &resets,
+        },
+    };
+    let limits = ietf.iter().chain(&resets).map(state).collect();
+    reader.read(hook, ignored).with_limits(limits)
+}
+
+fn state(bucket: &Bucket<'_>) -> LimitState {
+    LimitState {
+        name: bucket.window.unwrap_or(&bucket.name).to_string(),
+        limit: bucket.limit,
+        remaining: bucket.remaining.or_else(|| Some(bucket.limit? - bucket.used?)),
+        resets_at: bucket.resets_at(),
+    }
+}
+
+struct Reader<'a> {
+    provider: &'a str,
+    contract: Option<&'a Contract>,
+    response: &'a Response<'a>,
+    places: Places<'a>,
+}
+
+impl Reader<'_> {
+    fn read(&self, hook: Option<&dyn Classify>, mut ignored: Vec<Ignored>) -> Reading {
+        let status = self.response.status.as_u16();
+        let hooked = hook
+            .and_then(|hook| classify::ask(hook, self.response))
+            .map(Ruled::from);
+        if let Some(ruled) = hooked
+            && let Some(reading) = self.by_rule(ruled, &mut ignored)
+        {
+            return reading.ignoring(ignored);
+        }
+        if let Some(contract) = self.contract {
+            let rules = classify::rules(contract, status, self.response.headers, self.places.body);
+            for ruled in rules {
+                if let Some(reading) = self.by_rule(ruled, &mut ignored) {
+                    return reading.ignoring(ignored);
+                }
+            }
+        }
+        self.by_looks(&mut ignored).ignoring(ignored)
+    }
+
+    /// What a rule makes of the response; none where it yields neither a kind nor a time for what is no 429.
+    fn by_rule(&self, ruled: Ruled<'_>, ignored: &mut Vec<Ignored>) -> Option<Reading> {
+        let window = ruled.reason.as_deref().and_then(|reason| self.contract?.window(reason));
+        if !ruled.limited {
+            let scopes = ruled.scopes;
+            let hint = scopes.first().copied().unwrap_or_default();
+            let why = ruled
+                .reason
+                .unwrap_or_else(|| "the provider's contract says that this is no limit".to_string());
+            let signal = self.signal().kind(ruled.kind.unwrap_or_default()).scope_hint(hint);
+            let told = if self.response.status.is_success() {
+                None
+            } else {
+                self.advice(ignored)
+            };
+            let signal = told.map_or(signal.clone(), |told| told.named_in(signal));
+            return Some(
+                Reading::new(false, signal.reason(&why))
+                    .closing(scopes)
+                    .having_executed(ruled.executed),
+            );
+        }
+        let before = ignored.len();
+        let said = self.said();
+        let bucket = self.refused();
+        let told = self.time_by_rule(&ruled.time, window, bucket, ignored);
+        let kind = self.kind(ruled.kind, window, bucket, said);
+        if kind == Kind::Unknown && told.is_none() && self.response.status.as_u16() != 429 {
+            ignored.truncate(before);
+            return None;
+        }
+        let scopes = if ruled.scopes.is_empty() {
+            vec![self.scope(window, said)]
+        } else {
+            ruled.scopes
+        };
+        let hint = scopes.first().copied().unwrap_or_default();
+        let mut signal = self.signal().kind(kind).scope_hint(hint);
+        if let Some(code) = &ruled.code {
+            signal = signal.code(&reading::shown(code));
+        }
+        let signal = self.tell(signal, told.as_ref(), ruled.reason.as_deref(), bucket, ignored);
+        Some(
+            Reading::new(true, signal)
+                .closing(scopes)
+                .having_executed(ruled.executed),
+        )
+    }
+
+    /// What the response looks like where no rule knows it.
+    fn by_looks(&self, ignored: &mut Vec<Ignored>) -> Reading {
+        let status = self.response.status.as_u16();
+        if !matches!(status, 402 | 403 | 409 | 420 | 423 | 429 | 503) {
+            return self.unlimited(Kind::Unknown, ScopeHint::Unknown, ignored);
+        }
+        let said = self.said();
+        let mut unused = Vec::new();
+        let own = self.places.by(&time::ORDER[..2], &mut unused);
+        let own = own.or_else(|| self.places.by(&time::ORDER[2..3], &mut unused));
+        let seen = Seen {
+            headers: self.response.headers,
+            body: self.places.body,
+            said,
+            spent: self.refused().is_some(),
+            names_moment: own.is_some(),
+            by_contract: self.contract.is_some(),
+        };
+        match seen.looks(status) {
+            Looks::Otherwise(kind, scope) => self.unlimited(kind, scope, ignored),
+            Looks::EdgeLimited => {
+                let told = self.places.by_retry_after(true, true, ignored);
+                let signal = self.signal().kind(Kind::Unknown).scope_hint(ScopeHint::Global);
+                Reading::new(
+                    true,
+                    self.tell(
+                        signal,
+                        told.as_ref(),
+                        Some("a limit of the proxy before the provider"),
+                        None,
+                        ignored,
+                    ),
+                )
+            }
+            Looks::Limited => {
+                let bucket = self.refused();
+                let told = self.time_by_parsers(None, bucket, ignored);
+                let kind = self.kind(None, None, bucket, said);
+                let window = bucket.and_then(|bucket| self.contract?.window(bucket.window?));
+                let signal = self.signal().kind(kind).scope_hint(self.scope(window, said));
+                Reading::new(true, self.tell(signal, told.as_ref(), None, bucket, ignored))
+            }
+        }
+    }
+
+    fn unlimited(&self, kind: Kind, scope: ScopeHint, ignored: &mut Vec<Ignored>) -> Reading {
+        let signal = self.signal().kind(kind).scope_hint(scope);
+        let told = self.advice(ignored);
+        let title = reading::title(self.response.status);
+        let signal = match told {
+            Some(told) => told.onto(signal, &title),
+            None => signal.reason(&title),
+        };
+        Reading::new(false, signal)
+    }
+
+    /// What a response that is no refusal asks for the calls that follow: a pause by `Retry-After`, and on a success the reset
+    /// of a limit that this call has used up.
+    fn advice(&self, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        let asked = self.places.by_retry_after(true, true, ignored);
+        if asked.is_some() || !self.response.status.is_success() {
+            return asked;
+        }
+        let spent = |buckets: &[Bucket<'_>]| {
+            time::refused_by(buckets).is_some_and(|bucket| bucket.is_exhausted() == Some(true))
+        };
+        if spent(self.places.ietf) || spent(self.places.resets) {
+            return self.places.by(&time::ORDER[3..], ignored);
+        }
+        None
+    }
+
+    fn signal(&self) -> Signal {
+        Signal::new(self.provider, self.response.received_at).status(self.response.status.as_u16())
+    }
+
+    fn said(&self) -> Said {
+        let body = self.places.body;
+        if body.is_html() {
+            Said::default()
+        } else {
+            Said::in_text(body.text())
+        }
+    }
+
+    /// The limit of which nothing remains, by all headers.
+    fn refused(&self) -> Option<&Bucket<'_>> {
+        let exhausted = |buckets| time::refused_by(buckets).filter(|bucket| bucket.is_exhausted() == Some(true));
+        let (ietf, other) = (exhausted(self.places.ietf), exhausted(self.places.resets));
+        match (ietf, other) {
+            (Some(ietf), Some(other)) if severity(other.kind) > severity(ietf.kind) || ietf.kind == Kind::Unknown => {
+                Some(other)
+            }
+            (Some(ietf), _) => Some(ietf),
+            (None, other) => other,
+        }
+    }
+
+    fn time_by_rule(
+        &self,
+        time: &RuledTime<'_>,
+        window: Option<&Window>,
+        bucket: Option<&Bucket<'_>>,
+        ignored: &mut Vec<Ignored>,
+    ) -> Option<Told> {
+        match time {
+            RuledTime::Said(at) => Some(Told {
+                found: Found {
+                    at: (*at).max(self.response.received_at),
+                    interpretation: Interpretation::Stated,
+                    uncertainty: Duration::ZERO,
+                    saturated: false,
+                },
+                source: Source::Classify,
+                parser: "hook",
+                place: "a classifier".to_string(),
+                raw: at.to_string(),
+            }),
+            RuledTime::By(Time::None) => None,
+            RuledTime::By(Time::Window) => {
+                self.not_before_retry_after(window.and_then(|window| self.by_window(window)), ignored)
+            }
+            RuledTime::By(Time::Delay(ms)) => self.not_before_retry_after(Some(self.pause(*ms)), ignored),
+            RuledTime::By(Time::At(places)) => {
+                let found = places
+                    .iter()
+                    .filter_map(|place| self.places.at(place, ignored))
+                    .max_by_key(|told| told.found.at);
+                found.or_else(|| self.time_by_parsers(window, bucket, ignored))
+            }
+            RuledTime::By(Time::Parsers) | RuledTime::Parsers => self.time_by_parsers(window, bucket, ignored),
+        }
+    }
+
+    /// The parsers in their order, then what the contract computes.
+    fn time_by_parsers(
+        &self,
+        window: Option<&Window>,
+        bucket: Option<&Bucket<'_>>,
+        ignored: &mut Vec<Ignored>,
+    ) -> Option<Told> {
+        let parsers = self
+            .contract
+            .and_then(|contract| contract.parsers.as_deref())
+            .unwrap_or(&time::ORDER);
+        if let Some(told) = self.places.by(parsers, ignored) {
+            return Some(told);
+        }
+        let window = window.or_else(|| bucket.and_then(|bucket| self.contract?.window(bucket.window?)));
+        let computed = window.and_then(|window| self.by_window(window));
+        // A long window whose end nobody knows is not cut short by the pause that a burst asks for.
+        let long = window.is_some_and(|window| severity(window.limit_kind()) > 0)
+            || bucket.is_some_and(|bucket| severity(bucket.kind) > 0)
+            || severity(self.said().kind()) > 0;
+        let pause = self
+            .contract
+            .and_then(|contract| contract.min_retry_after_ms)
+            .filter(|_| !long || computed.is_some());
+        [computed, pause.map(|ms| self.pause(ms))]
+            .into_iter()
+            .flatten()
+            .max_by_key(|told| told.found.at)
+    }
+
+    fn not_before_retry_after(&self, computed: Option<Told>, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        let told = self.places.by_retry_after(true, true, ignored);
+        match (computed, told) {
+            (Some(computed), Some(told)) if told.found.at <= computed.found.at => {
+                ignored.push(Ignored::new(
+                    &told.place,
+                    &told.raw,
+                    "is earlier than the limit's own end",
+                ));
+                Some(computed)
+            }
+            (computed, None) => computed,
+            (_, told) => told,
+        }
+    }
+
+    fn by_window(&self, window: &Window) -> Option<Told> {
+        let length = window.per_ms.map(Duration::from_millis);
+        // A calendar is read by the provider's clock, like its dates.
+        let told = window.resets?.next(length, self.places.clock.now())?;
+        let mut found = self.places.clock.moment(told, Interpretation::Computed);
+        if window.resets == Some(crate::Resets::Rolling) {
+            found = self.places.clock.span(window.per_ms?, Interpretation::Computed);
+        }
+        Some(Told {
+            found,
+            source: Source::Contract,
+            parser: "window",
+            place: "the contract's window".to_string(),
+            raw: window.name.clone(),
+        })
+    }
+
+    fn pause(&self, ms: u64) -> Told {
+        Told {
+            found: self.places.clock.span(ms, Interpretation::Computed),
+            source: Source::Contract,
+            parser: "documented-pause",
+            place: "the pause that the provider's documentation asks for".to_string(),
+            raw: format!("{ms} ms"),
+        }
+    }
+
+    fn kind(&self, ruled: Option<Kind>, window: Option<&Window>, bucket: Option<&Bucket<'_>>, said: Said) -> Kind {
+        let known = |kind: Kind| Some(kind).filter(|kind| *kind != Kind::Unknown);
+        ruled
+            .or_else(|| known(window?.limit_kind()))
+            .or_else(|| known(bucket?.kind))
+            .or_else(|| known(said.kind()))
+            .or_else(|| self.contract?.kind)
+            .unwrap_or_default()
+    }
+
+    fn scope(&self, window: Option<&Window>, said: Said) -> ScopeHint {
+        let stated = window.and_then(|window| window.scope);
+        let by_contract = || self.contract.and_then(|contract| contract.scope).map(LimitScope::hint);
+        stated.or_else(by_contract).unwrap_or_else(|| said.scope())
+    }
+
+    /// The moment and the words.
+    fn tell(
+        &self,
+        signal: Signal,
+        told: Option<&Told>,
+        reason: Option<&str>,
+        bucket: Option<&Bucket<'_>>,
+        ignored: &[Ignored],
+    ) -> Signal {
+        let title = reading::title(self.response.status);
+        let window = bucket.and_then(|bucket| bucket.window);
+        match (told, reason.or(window)) {
+            (Some(told), Some(reason)) => told.named_in(signal).reason(reason),
+            (Some(told), None) => told.onto(signal, &title),
+            (None, Some(reason)) => invalid(signal, ignored).reason(reason),
+            (None, None) => match ignored.iter().find(|ignored| ignored.field().contains("retry")) {
+                Some(first) => first.onto(signal, &title),
+                None => signal.reason(&format!("{title}, without a time")),
+            },
+        }
+    }
+}
+
+/// A signal that has seen what could not be believed.
+fn invalid(signal: Signal, ignored: &[Ignored]) -> Signal {
+    match ignored.iter().find(|ignored| ignored.field().contains("retry")) {
+        Some(first) => signal.read_by(Source::None, first.field(), first.raw(), Interpretation::Invalid),
+        None => signal,
+    }
+}
+
+impl LimitScope {
+    /// Whom a limit of this scope concerns.
+    #[must_use]
+    pub fn hint(self) -> ScopeHint {
+        match self {
+            Self::Credential => ScopeHint::User,
+            Self::Entity => ScopeHint::Account,
+            Self::App => ScopeHint::App,
+            Self::Function => ScopeHint::Endpoint,
+            Self::Custom => ScopeHint::Unknown,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Fields of bodies that name a moment, by the names that many providers use.
+
+use serde_json::Value;
+
+/// How deep and how far a body is looked through.
+const DEEPEST: usize = 8;
+const MOST: usize = 2000;
+
+/// What a field's value is counted in, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// As `Retry-After`: seconds, or a date.
+    Wait,
+    /// Milliseconds from now.
+    WaitMs,
+    /// A reset: by its form and size.
+    Reset,
+}
+
+/// A field that names a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) named: Named,
+}
+
+/// Every such field, in the order in which they stand.
+pub(super) fn moments(root: &Value) -> Vec<Field> {
+    let mut found = Vec::new();
+    let mut left = MOST;
+    look(root, "", 0, &mut left, &mut found);
+    found
+}
+
+fn look(value: &Value, parent: &str, depth: usize, left: &mut usize, found: &mut Vec<Field>) {
+    if depth > DEEPEST || *left == 0 || found.len() >= 16 {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                *left = left.saturating_sub(1);
+                look(item, parent, depth + 1, left, found);
+            }
+        }
+        Value::Object(members) => {
+            for (name, member) in members {
+                *left = left.saturating_sub(1);
+                let text = scalar(member);
+                match (text, by_name(name, parent)) {
+                    (Some(text), Some(named)) => found.push(Field {
+                        name: name.clone(),
+                        text,
+                        named,
+                    }),
+                    (Some(_), None) => {}
+                    (None, _) => look(member, name, depth + 1, left, found),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// A number or a text, as text.
+pub(super) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::Number(number) => Some(plain(number)),
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// A number without an exponent: a double has at most some 310 digits before its point.
+fn plain(number: &serde_json::Number) -> String {
+    let text = number.to_string();
+    match number.as_f64() {
+        Some(float) if text.contains(['e', 'E']) => format!("{float}"),
+        _ => text,
+    }
+}
+
+fn by_name(name: &str, parent: &str) -> Option<Named> {
+    // No such name is longer; the names of a customer's own fields may be.
+    if name.len() > 40 {
+        return None;
+    }
+    let plain: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    Some(match plain.as_str() {
+        "retryafter"
+        | "retryafterseconds"
+        | "retryaftersecs"
+        | "retryaftersec"
+        | "retryafters"
+        | "retryin"
+        | "retryinseconds"
+        | "retrydelay"
+        | "retrydelayseconds"
+        | "retrytime"
+        | "waitseconds"
+        | "waittime"
+        | "waittimeseconds"
+        | "waitfor"
+        | "secondsuntilreset"
+        | "secondstowait"
+        | "secondsuntilretry"
+        | "backoff"
+        | "backoffseconds"
+        | "cooldown"
+        | "cooldownseconds"
+        | "availablein"
+        | "tryagainin"
+        | "ratelimitretryafter"
+        | "secondsremaining" => Named::Wait,
+        "retryafterms"
+        | "retryaftermillis"
+        | "retryaftermilliseconds"
+        | "retryinms"
+        | "retrydelayms"
+        | "waitms"
+        | "waittimems"
+        | "resetinms"
+        | "resetafterms"
+        | "msuntilreset"
+        | "msbeforenext"
+        | "backoffms"
+        | "cooldownms"
+        | "timetoresetms" => Named::WaitMs,
+        "ratelimitreset"
+        | "ratelimitresettime"
+        | "ratelimitresetat"
+        | "ratelimitresetson"
+        | "resetat"
+        | "resetsat"
+        | "resettime"
+        | "resetdate"
+        | "resetson"
+        | "resetin"
+        | "resetinseconds"
+        | "resetafter"
+        | "retryat"
+        | "nextretryat"
+        | "nextallowedat"
+        | "availableat"
+        | "nextvalidrequestdate"
+        | "quotaresetat"
+        | "quotaresettime"
+        | "limitreset"
+        | "ratereset"
+        | "blockeduntil"
+        | "lockeduntil"
+        | "timetoreset" => Named::Reset,
+        "reset"
+            if ["limit", "rate", "quota", "throttl", "error"]
+                .iter()
+                .any(|word| contains(parent, word)) =>
+        {
+            Named::Reset
+        }
+        _ => return None,
+    })
+}
+
+fn contains(name: &str, word: &str) -> bool {
+    name.len() <= 40 && name.to_ascii_lowercase().contains(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_by_their_names() {
+        let body = json!({
+            "error": {"message": "slow", "retry_after": 64.57, "details": [{"retryDelay": "34.07s"}]},
+            "retryAfterMs": "250", "RateLimitResetTime": "2026-07-10T20:38:49Z", "limit": {"reset": 1_783_714_457},
+            "form": {"reset": true}, "huge": {"Retry-After": 1e308}
+        });
+        let found: Vec<(String, String, Named)> = moments(&body)
+            .into_iter()
+            .map(|field| (field.name, field.text, field.named))
+            .collect();
+        let has = |name: &str, text: &str, named| found.contains(&(name.to_string(), text.to_string(), named));
+        assert!(has("retry_after", "64.57", Named::Wait));
+        assert!(has("retryDelay", "34.07s", Named::Wait));
+        assert!(has("retryAfterMs", "250", Named::WaitMs));
+        assert!(has("RateLimitResetTime", "2026-07-10T20:38:49Z", Named::Reset));
+        assert!(has("reset", "1783714457", Named::Reset));
+        assert!(
+            found
+                .iter()
+                .any(|(name, text, _)| name == "Retry-After" && text.len() == 309),
+            "{found:?}"
+        );
+        assert_eq!(found.len(), 6);
+    }
+
+    #[test]
+    fn a_large_body_is_looked_through_in_part() {
+        let body = json!(vec![json!({"x": 1}); 50_000]);
+        assert!(moments(&body).is_empty());
+    }
+}

@@ -1,0 +1,257 @@
+//! Words that providers share: how long, which limit, and that it is one.
+
+use std::sync::LazyLock;
+
+use adjourn_core::{Kind, ScopeHint};
+use regex::{Regex, RegexSet, RegexSetBuilder};
+
+/// How much of a body is searched for words: a message stands at its beginning.
+const SEARCHED: usize = 16 * 1024;
+
+/// The beginning of a text, in which words are looked for.
+pub(super) fn head(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(SEARCHED)).unwrap_or_default()
+}
+
+/// `try again in 2m3.5s`, `Please retry in 12 seconds`, `You must wait 31 seconds`.
+#[expect(clippy::expect_used, reason = "a constant pattern, compiled by the tests")]
+static SPAN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)\b(?:again|retry|retrying|retried|wait|available|resets?|reset again|back ?off|cooldown|resume|expires?|unlocked|lifted)\b",
+        r"[\s:]*(?:(?:is|be|of|in|after|for|at least|at|another|about|approximately|~)[\s:]+){0,3}",
+        r"((?:\d+(?:\.\d+)?\s*(?:milliseconds?|millis|microseconds?|seconds?|minutes?|hours?|days?|msecs?|secs?|mins?|hrs?|ms|us|µs|s|m|h|d)[\s,]*(?:and\s+)?){1,6})"
+    ))
+    .expect("the pattern is sound")
+});
+
+/// `try again at 2026-07-10T20:15:00Z`, `until 2026-07-10 20:15 UTC`.
+#[expect(clippy::expect_used, reason = "a constant pattern, compiled by the tests")]
+static DATE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)\b(?:again|retry|until|after|resets?|wait|available)\b[\s:]*(?:(?:is|be|on|at|after|until)[\s:]+){0,2}",
+        r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:Z|UTC|GMT|[+-]\d\d:?\d\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT)"
+    ))
+    .expect("the pattern is sound")
+});
+
+/// The span or the date that a text asks to wait, as it stands there.
+pub(super) fn wait(text: &str) -> Option<&str> {
+    let text = head(text);
+    let span = SPAN.captures_iter(text).take(8).find_map(|found| {
+        let span = found.get(1)?;
+        // "30 some" is no 30 s: the unit's letters end the word.
+        let next = text.get(span.end()..)?.chars().next();
+        let ends = span.as_str().ends_with([' ', ',']) || !next.is_some_and(char::is_alphanumeric);
+        let span = span.as_str().trim_end_matches(|c: char| c.is_whitespace() || c == ',');
+        let span = span.strip_suffix(" and").unwrap_or(span).trim_end();
+        (ends && super::span::millis(span).is_some()).then_some(span)
+    });
+    span.or_else(|| {
+        DATE.captures(text)
+            .and_then(|found| found.get(1))
+            .map(|date| date.as_str())
+    })
+}
+
+/// What a text says in the words that [`WORDS`] knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    pub(super) limited: bool,
+    pub(super) disabled: bool,
+    pub(super) forbidden: bool,
+    pub(super) stored: bool,
+    concurrent: bool,
+    monthly: bool,
+    daily: bool,
+    short: bool,
+    by_app: bool,
+    by_account: bool,
+    by_user: bool,
+}
+
+const WORDS: [&str; 11] = [
+    // A rate or a quota that is used up.
+    concat!(
+        r"too[ _-]?many[ _-]?(?:api[ _-]?)?(?:requests|calls|concurrent)|rate[ _-]?limit(?:s|ed|ing)?[ _-]?(?:has been |have been |was |is |of [ -~]{0,30} )?(?:exceeded|reached|hit|error)",
+        r"|rate[ _-]?limited|(?:exceed(?:s|ed|ing)?|reached|hit|over)[ _.,:'-]{1,3}(?:\w+[ _.,:'-]{1,3}){0,5}(?:rate[ _-]?limits?|(?:request|call|usage|api) (?:limit|quota)|quota)",
+        r"|quota[ _-]?(?:has been |was |is |limit )?(?:exceeded|reached|exhausted)|(?:request|call|usage|api|query|daily|hourly|minutely|monthly|concurrent|concurrency)s?[ _-]?(?:rate )?(?:limit|quota)[ _-]?(?:has been |have been |was |is )?(?:exceeded|reached|hit)",
+        r"|throttl(?:ed|ing)\b|throttlingexception|slow[ _-]?down|request[ _-]?rate[ _-]?(?:is )?too|resource[ _-]?exhausted|enhance your calm|ratelimitexceeded|limitexceeded\b[ -~]{0,20}rate|error code: 1015|usage[ _-]?cap[ _-]?exceeded"
+    ),
+    // No wait helps.
+    concat!(
+        r"insufficient[ _-]?(?:quota|funds|credits?|balance)|(?:account|user|customer|organi[sz]ation|workspace|subscription|tenant|api key|app)(?: has been| is| was|[ _-])(?:currently |temporarily )?[ _-]?(?:disabled|suspended|deactivated|inactive|closed|blocked|terminated|deleted|banned)",
+        r"|billing[ _-]?(?:hard[ _-]?limit|not[ _-]?(?:active|enabled)|disabled|required)|payment[ _-]?required|plan and billing|out of credits|credit balance is too low|no[ _-]?(?:active )?subscription|trial (?:has )?(?:expired|ended)|user disabled"
+    ),
+    // A permission is missing.
+    r"permission|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|must have|access denied|forbidden|insufficient[ _-]?scope|missing[ _-]?scope|invalid (?:token|key|credentials)|admin rights",
+    // Room for things, not for calls.
+    r"storage|disk|mailbox|max(?:imum)? (?:file|upload) size|seats?\b|projects\b",
+    r"concurren|simultaneous|in[ -]parallel|parallel requests|at the same time|in[ -]flight|too many connections",
+    r"monthly|per[ _-]?month|this month|month's|calendar month",
+    r"daily|per[ _-]?day|\bday\b|24[ -]?hours?\b|for today|today's|per 24h",
+    r"per[ _-]?(?:second|minute|hour|sec|min)|hourly|secondly|minutely|/(?:s|sec|min|minute|second|hour)\b|burst",
+    r"per[ _-]?(?:project|app)\b|perproject|for (?:this |the )?(?:project|application)|application request limit|\bapp limit",
+    r"per[ _-]?(?:account|organi[sz]ation|tenant|workspace|team|company|portal|location)|(?:for|in|of) (?:your |this |the )?(?:organi[sz]ation|account|workspace|tenant)\b",
+    r"per[ _-]?user|peruser|\buser[ _-]?rate[ _-]?limit|for (?:this |the )?user\b",
+];
+
+#[expect(clippy::expect_used, reason = "constant patterns, compiled by the tests")]
+static SAID: LazyLock<RegexSet> = LazyLock::new(|| {
+    RegexSetBuilder::new(WORDS)
+        .case_insensitive(true)
+        .unicode(false)
+        .build()
+        .expect("the patterns are sound")
+});
+
+impl Said {
+    /// What the beginning of a text says.
+    pub(super) fn in_text(text: &str) -> Self {
+        let text = head(text);
+        if text.is_empty() {
+            return Self::default();
+        }
+        let found = SAID.matches(text);
+        let is = |index| found.matched(index);
+        Self {
+            limited: is(0),
+            disabled: is(1),
+            forbidden: is(2),
+            stored: is(3),
+            concurrent: is(4),
+            monthly: is(5),
+            daily: is(6),
+            short: is(7),
+            by_app: is(8),
+            by_account: is(9),
+            by_user: is(10),
+        }
+    }
+
+    /// Which limit; unknown where the words name more than one.
+    pub(super) fn kind(self) -> Kind {
+        if self.concurrent {
+            return Kind::Concurrency;
+        }
+        match (self.monthly, self.daily, self.short) {
+            (true, false, false) => Kind::Monthly,
+            (false, true, false) => Kind::Daily,
+            (false, false, true) => Kind::Short,
+            _ => Kind::Unknown,
+        }
+    }
+
+    pub(super) fn scope(self) -> ScopeHint {
+        match (self.by_app, self.by_account, self.by_user) {
+            (true, false, false) => ScopeHint::App,
+            (false, true, false) => ScopeHint::Account,
+            (false, false, true) => ScopeHint::User,
+            _ => ScopeHint::Unknown,
+        }
+    }
+
+    /// Whether a status that may be a limit is one by these words.
+    pub(super) fn is_limit(self) -> bool {
+        self.limited && !self.stored && !self.disabled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_dates_in_prose() {
+        for (text, expected) in [
+            (
+                "Rate limit reached. Please try again in 41.724s. Visit",
+                Some("41.724s"),
+            ),
+            ("Please try again in 7m12s.", Some("7m12s")),
+            ("try again in 486ms", Some("486ms")),
+            (
+                "quota exceeded! maximum admitted 600 per Minute. Try again in 55 seconds.",
+                Some("55 seconds"),
+            ),
+            (
+                "You must wait 31 seconds before trying this endpoint again.",
+                Some("31 seconds"),
+            ),
+            ("Please retry in 12 seconds", Some("12 seconds")),
+            (
+                "Please retry after 2 minutes and 3 seconds, thank you",
+                Some("2 minutes and 3 seconds"),
+            ),
+            ("Expected available in 14 seconds.", Some("14 seconds")),
+            ("Please wait for at least 5 minutes", Some("5 minutes")),
+            ("Limit resets in: 1h 2m", Some("1h 2m")),
+            ("try again at 2026-07-10T20:15:00Z", Some("2026-07-10T20:15:00Z")),
+            ("blocked until 2026-07-10 20:15 UTC", Some("2026-07-10 20:15 UTC")),
+            ("Try again later", None),
+            ("wait 30 sheep", None),
+            ("maximum of 600 per minute", None),
+            ("limited to 10 requests in 5 seconds", None),
+            ("", None),
+        ] {
+            assert_eq!(wait(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn which_limit_by_its_words() {
+        for (text, kind) in [
+            ("Daily limit exceeded", Kind::Daily),
+            ("Requests per day", Kind::Daily),
+            ("GenerateRequestsPerDayPerProject", Kind::Daily),
+            ("Monthly quota exceeded", Kind::Monthly),
+            ("Concurrent request limit exceeded", Kind::Concurrency),
+            ("limit of 10 simultaneous connections", Kind::Concurrency),
+            ("600 per minute", Kind::Short),
+            ("60 per minute and 1000 per day", Kind::Unknown),
+            ("Too Many Requests", Kind::Unknown),
+        ] {
+            assert_eq!(Said::in_text(text).kind(), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_limit_and_words_that_only_look_like_it() {
+        for text in [
+            "API rate limit exceeded for user ID 1.",
+            "You have exceeded a secondary rate limit.",
+            "{\"error\":\"rate_limit_exceeded\"}",
+            "{\"code\":\"TooManyRequests\"}",
+            "User Rate Limit Exceeded",
+            "quotaExceeded",
+            "Daily Limit Exceeded",
+            "You exceeded your current quota",
+            "Request was throttled.",
+            "ThrottlingException",
+            "SlowDown",
+            "You have reached your API call limit",
+            "error code: 1015",
+        ] {
+            assert!(Said::in_text(text).is_limit(), "{text}");
+        }
+        for text in [
+            "Your plan limits you to 3 projects.",
+            "failed to load rate limit configuration",
+            "The user's Drive storage quota has been exceeded.",
+            "Must have admin rights to Repository.",
+            "503 Service Temporarily Unavailable",
+            "insufficient_quota: You exceeded your current quota, please check your plan and billing details.",
+            "This account has been disabled.",
+            "",
+        ] {
+            assert!(!Said::in_text(text).is_limit(), "{text}");
+        }
+        for text in [
+            "account_inactive",
+            "This account has been disabled.",
+            "User Disabled",
+            "insufficient_quota",
+        ] {
+            assert!(Said::in_text(text).disabled, "{text}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a response says about limits.
+
+use std::borrow::Cow;
+
+use adjourn_core::{Observation, ScopeHint, Signal, Timestamp};
+use http::StatusCode;
+
+use crate::Executed;
+
+/// What a response says about limits: whether it is a refusal, and everything that was read of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    limited: bool,
+    signal: Signal,
+    scopes: Vec<ScopeHint>,
+    executed: Option<Executed>,
+    ignored: Vec<Ignored>,
+    limits: Vec<LimitState>,
+}
+
+/// A field that was seen and not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    field: String,
+    raw: String,
+    why: &'static str,
+}
+
+/// The state of one limit, as headers tell it on any status: what pacing learns from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitState {
+    /// The contract's window, or what the headers' names have besides the usual words.
+    pub name: String,
+    /// How much it allows.
+    pub limit: Option<i64>,
+    /// What remains of it.
+    pub remaining: Option<i64>,
+    /// When it starts anew.
+    pub resets_at: Option<Timestamp>,
+}
+
+impl Reading {
+    pub(super) fn new(limited: bool, signal: Signal) -> Self {
+        Self {
+            limited,
+            scopes: vec![signal.concerns()],
+            signal,
+            executed: None,
+            ignored: Vec::new(),
+            limits: Vec::new(),
+        }
+    }
+
+    pub(super) fn ignoring(mut self, ignored: Vec<Ignored>) -> Self {
+        self.ignored = ignored;
+        self
+    }
+
+    pub(super) fn closing(mut self, scopes: Vec<ScopeHint>) -> Self {
+        if !scopes.is_empty() {
+            self.scopes = scopes;
+        }
+        self
+    }
+
+    pub(super) fn having_executed(mut self, executed: Option<Executed>) -> Self {
+        self.executed = executed;
+        self
+    }
+
+    pub(super) fn with_limits(mut self, limits: Vec<LimitState>) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Whether the provider refused for a limit: "not now".
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.limited
+    }
+
+    /// What was read: of a refusal, the refusal; of another response, what it says for the calls that follow.
+    #[must_use]
+    pub fn signal(&self) -> &Signal {
+        &self.signal
+    }
+
+    /// As [`Reading::signal`].
+    #[must_use]
+    pub fn into_signal(self) -> Signal {
+        self.signal
+    }
+
+    /// Everybody whom the refusal concerns, never empty: one refusal may close more than one scope.
+    #[must_use]
+    pub fn scopes(&self) -> &[ScopeHint] {
+        &self.scopes
+    }
+
+    /// The moment before which it asks for no further call.
+    #[must_use]
+    pub fn not_before(&self) -> Option<Timestamp> {
+        self.signal.earliest_retry_at()
+    }
+
+    /// How much of the call was carried out, where a 2xx says that it was not all of it.
+    #[must_use]
+    pub fn executed(&self) -> Option<Executed> {
+        self.executed
+    }
+
+    /// What was seen and not used, and why.
+    #[must_use]
+    pub fn ignored(&self) -> &[Ignored] {
+        &self.ignored
+    }
+
+    /// The state of the provider's limits, as far as headers tell it.
+    #[must_use]
+    pub fn limits(&self) -> &[LimitState] {
+        &self.limits
+    }
+}
+
+impl Ignored {
+    pub(super) fn new(field: &str, raw: &str, why: &'static str) -> Self {
+        Self {
+            field: field.to_string(),
+            raw: shown(raw).into_owned(),
+            why,
+        }
+    }
+
+    /// The header, or the field of the body.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// What stood there, at most 200 bytes and never a credential.
+    #[must_use]
+    pub fn raw(&self) -> &str {
+        &self.raw
+    }
+
+    /// Why it was not used, as the end of a sentence.
+    #[must_use]
+    pub fn why(&self) -> &'static str {
+        self.why
+    }
+}
+
+/// A status with its words: `429 Too Many Requests`.
+pub(super) fn title(status: StatusCode) -> Cow<'static, str> {
+    match (status.as_u16(), status.canonical_reason()) {
+        (429, _) => Cow::Borrowed("429 Too Many Requests"),
+        (_, Some(_)) => Cow::Owned(status.to_string()),
+        (number, None) => Cow::Owned(number.to_string()),
+    }
+}
+
+/// As much of a value as may be repeated. What looks like a credential is not: a word for one, or a long run of letters and
+/// digits mixed, which no time has.
+pub(super) fn shown(raw: &str) -> Cow<'_, str> {
+    let cut = raw
+        .get(..raw.floor_char_boundary(Observation::MAX_RAW_BYTES))
+        .unwrap_or_default();
+    let secret = |word: &str| {
+        word.len() >= 20
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+            && word.bytes().any(|byte| byte.is_ascii_alphabetic())
+            // A date by RFC 3339 and a span have no more than two letters in a row.
+            && !word.bytes().all(|byte| byte.is_ascii_digit() || b"TZtz:.+-hmsun".contains(&byte))
+    };
+    let words = cut
+        .split(|c: char| c.is_whitespace() || matches!(c, '"' | ',' | ';' | '=' | '{' | '}' | '[' | ']' | '<' | '>'));
+    let named = cut.split_whitespace().any(|word| {
+        ["bearer", "basic", "token", "apikey"]
+            .iter()
+            .any(|name| word.eq_ignore_ascii_case(name))
+    });
+    if named || words.into_iter().any(secret) {
+        return Cow::Borrowed("[hidden: it looks like a credential]");
+    }
+    Cow::Borrowed(cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_credential_is_not_repeated() {
+        for raw in [
+            "Bearer abc",
+            "sk_live_51H8xYzABCDEF0123456789",
+            "{\"key\":\"ghp_16C7e42F292c6912E7710c838347Ae178B4a\"}",
+        ] {
+            assert!(shown(raw).starts_with("[hidden"), "{raw}");
+        }
+        for raw in [
+            "30",
+            "Fri, 10 Jul 2026 20:15:47 GMT",
+            "2026-07-10T20:38:49.9856571Z",
+            "\"default\";r=0;t=30",
+            "rand(30),add(30)",
+            "9999999999999999999999999999999",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+        ] {
+            assert_eq!(shown(raw), raw);
+        }
+    }
+}

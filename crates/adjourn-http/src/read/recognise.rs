@@ -1,0 +1,100 @@
+//! Whether a response that no rule knows is a limit, by its status and by words that many providers share.
+
+use adjourn_core::{Kind, ScopeHint};
+use http::{HeaderMap, header};
+
+use super::{body::Body, phrases::Said};
+
+/// What a response is that no rule knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looks {
+    /// A limit.
+    Limited,
+    /// The limit of a proxy at the edge, not the provider's.
+    EdgeLimited,
+    /// No limit; these are its kind and whom it concerns.
+    Otherwise(Kind, ScopeHint),
+}
+
+const NOTHING: Looks = Looks::Otherwise(Kind::Unknown, ScopeHint::Unknown);
+
+/// What is known of a response besides its status.
+pub(super) struct Seen<'a> {
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a Body<'a>,
+    pub(super) said: Said,
+    /// Whether headers say that nothing remains of a limit.
+    pub(super) spent: bool,
+    /// Whether the response itself names a moment, by header or body.
+    pub(super) names_moment: bool,
+    /// Whether a contract speaks for the provider: then only words make a limit of what its rules do not know.
+    pub(super) by_contract: bool,
+}
+
+impl Seen<'_> {
+    pub(super) fn looks(&self, status: u16) -> Looks {
+        let limited = match status {
+            429 => !self.is_disabled(),
+            420 => self.said.is_limit() || self.names_moment,
+            403 => {
+                self.said.is_limit() || !self.by_contract && (self.names_moment || self.spent && !self.said.forbidden)
+            }
+            503 => self.said.is_limit() || !self.by_contract && self.spent,
+            _ => false,
+        };
+        if limited {
+            return if self.is_edge() {
+                Looks::EdgeLimited
+            } else {
+                Looks::Limited
+            };
+        }
+        match status {
+            402 => Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account),
+            403 | 429 if self.is_disabled() => Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account),
+            // A conflict on one record: no limit, but the same call may do soon.
+            409 | 423 => Looks::Otherwise(Kind::Concurrency, ScopeHint::Endpoint),
+            _ => NOTHING,
+        }
+    }
+
+    /// Closed, unpaid or out of its spend limit; a refusal that names a moment is a wait all the same.
+    fn is_disabled(&self) -> bool {
+        self.said.disabled && !self.names_moment
+    }
+
+    /// A page for people where a program was answered, from a server that is known to stand at the edge.
+    fn is_edge(&self) -> bool {
+        let content = self
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let page = self.body.is_html()
+            || content.is_some_and(|content| content.starts_with("text/html"))
+            || self.body.text().starts_with("error code: 1");
+        if !page {
+            return false;
+        }
+        const EDGES: [&str; 9] = [
+            "cloudflare",
+            "cloudfront",
+            "akamai",
+            "fastly",
+            "varnish",
+            "incapsula",
+            "imperva",
+            "awselb",
+            "sucuri",
+        ];
+        let server = self
+            .headers
+            .get(header::SERVER)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let server = server.to_ascii_lowercase();
+        EDGES.iter().any(|edge| server.contains(edge))
+            || ["cf-ray", "x-amz-cf-id", "x-iinfo", "x-sucuri-id", "x-akamai-request-id"]
+                .iter()
+                .any(|name| self.headers.contains_key(*name))
+    }
+}

@@ -1,0 +1,322 @@
+//! Reset headers in any spelling: those that a contract lists, and those that are named like one.
+
+use std::borrow::Cow;
+
+use adjourn_core::Kind;
+use http::HeaderMap;
+
+use super::{
+    Ignored,
+    bucket::{Bucket, Reset},
+    clock::ProviderClock,
+    number, retry_after, value,
+};
+use crate::{Contract, LimitHeaders, Unit};
+
+/// A header's part in the state of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Limit,
+    Remaining,
+    Used,
+    Reset,
+}
+
+/// Every limit that such headers tell of.
+pub(super) fn buckets<'a>(
+    contract: Option<&'a Contract>,
+    headers: &'a HeaderMap,
+    clock: &ProviderClock,
+    ignored: &mut Vec<Ignored>,
+) -> Vec<Bucket<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let listed = contract.map_or(&[][..], |contract| contract.headers.as_slice());
+    for entry in listed {
+        groups.extend(Group::listed(entry, headers));
+    }
+    for (name, header) in headers {
+        let name = name.as_str();
+        let Some((role, unit, stem)) = by_name(name) else {
+            continue;
+        };
+        if listed.iter().any(|entry| lists(entry, name)) {
+            continue;
+        }
+        let text = retry_after::text(header.as_bytes());
+        let group = match groups
+            .iter_mut()
+            .position(|group| group.entry.is_none() && group.stem == stem)
+        {
+            Some(index) => groups.get_mut(index),
+            None => {
+                groups.push(Group {
+                    stem,
+                    ..Group::default()
+                });
+                groups.last_mut()
+            }
+        };
+        if let Some(group) = group {
+            group.add(role, name, unit, text);
+        }
+    }
+    groups
+        .iter()
+        .flat_map(|group| group.buckets(contract, clock, ignored))
+        .collect()
+}
+
+fn lists(entry: &LimitHeaders, name: &str) -> bool {
+    [&entry.limit, &entry.remaining, &entry.used, &entry.reset]
+        .into_iter()
+        .flatten()
+        .any(|listed| listed == name)
+}
+
+/// Headers that tell of the same limits, by position.
+#[derive(Default)]
+struct Group<'a> {
+    stem: String,
+    entry: Option<&'a LimitHeaders>,
+    limit: Vec<String>,
+    remaining: Vec<String>,
+    used: Vec<String>,
+    resets: Vec<(&'a str, Unit, Vec<String>)>,
+}
+
+impl<'a> Group<'a> {
+    fn listed(entry: &'a LimitHeaders, headers: &'a HeaderMap) -> Option<Self> {
+        let mut group = Self {
+            entry: Some(entry),
+            stem: entry.windows.first().cloned().unwrap_or_default(),
+            ..Self::default()
+        };
+        let roles = [
+            (&entry.limit, Role::Limit),
+            (&entry.remaining, Role::Remaining),
+            (&entry.used, Role::Used),
+            (&entry.reset, Role::Reset),
+        ];
+        for (name, role) in roles {
+            let Some(name) = name else { continue };
+            for value in headers.get_all(name) {
+                group.add(role, name, entry.unit, retry_after::text(value.as_bytes()));
+            }
+        }
+        let any = !group.remaining.is_empty() || !group.used.is_empty() || !group.resets.is_empty();
+        any.then_some(group)
+    }
+
+    fn add(&mut self, role: Role, name: &'a str, unit: Unit, text: Cow<'_, str>) {
+        let parts = retry_after::tokens(&text).map(str::to_string);
+        match role {
+            Role::Limit => self.limit.extend(parts),
+            Role::Remaining => self.remaining.extend(parts),
+            Role::Used => self.used.extend(parts),
+            Role::Reset => self.resets.push((name, unit, parts.collect())),
+        }
+    }
+
+    fn buckets(
+        &self,
+        contract: Option<&'a Contract>,
+        clock: &ProviderClock,
+        ignored: &mut Vec<Ignored>,
+    ) -> Vec<Bucket<'a>> {
+        let positions = self.remaining.len().max(self.used.len()).max(1);
+        let mut buckets = Vec::new();
+        for position in 0..positions {
+            let amount = |texts: &[String]| texts.get(position).and_then(|text| number::amount(text));
+            let window = self
+                .entry
+                .and_then(|entry| entry.windows.get(position))
+                .map(String::as_str);
+            let stated = window
+                .and_then(|name| contract?.window(name))
+                .map(crate::Window::limit_kind);
+            let mut bucket = Bucket {
+                name: self.stem.clone(),
+                window,
+                limit: amount(&self.limit),
+                remaining: amount(&self.remaining),
+                used: amount(&self.used),
+                kind: stated.unwrap_or_else(|| kind_by_name(&self.stem)),
+                reset: self.reset(position, positions, clock, ignored),
+            };
+            // Of several windows in a row, all but the last are the shorter ones.
+            if bucket.kind == Kind::Unknown && position + 1 < positions {
+                bucket.kind = Kind::Short;
+            }
+            if bucket.is_exhausted().is_some() || bucket.reset.is_some() {
+                buckets.push(bucket);
+            }
+        }
+        buckets
+    }
+
+    /// The reset of a position: the latest of what the headers name for it.
+    fn reset(
+        &self,
+        position: usize,
+        positions: usize,
+        clock: &ProviderClock,
+        ignored: &mut Vec<Ignored>,
+    ) -> Option<Reset<'a>> {
+        let mut latest: Option<Reset<'a>> = None;
+        for (header, unit, texts) in &self.resets {
+            // More moments than limits: which is whose cannot be told.
+            let mine = if positions == 1 {
+                texts.as_slice()
+            } else {
+                texts.get(position..=position).unwrap_or_default()
+            };
+            for raw in mine {
+                match value::moment(raw, *unit, clock) {
+                    None => ignored.push(Ignored::new(header, raw, "is no time that can be believed")),
+                    Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
+                        latest = Some(Reset {
+                            header: Cow::Borrowed(header),
+                            raw: raw.clone(),
+                            found,
+                        });
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        latest
+    }
+}
+
+/// What a header's name says: its part, what it counts in, and what tells its limit from others.
+fn by_name(name: &str) -> Option<(Role, Unit, String)> {
+    let related = name.contains("limit") || name.contains("quota") || name.contains("throttl");
+    if !related || name.len() > 80 || name.starts_with("ratelimit") && is_ietf(name) || name.contains("retry") {
+        return None;
+    }
+    let mut tokens: Vec<&str> = name.split(['-', '_']).collect();
+    tokens.retain(|token| !matches!(*token, "x" | "ratelimit" | "ratelimits" | "rate"));
+    if name.contains("rate-limit") || name.contains("rate_limit") {
+        // The "limit" of "rate-limit" is no part of its own.
+        if let Some(at) = tokens.iter().position(|token| *token == "limit") {
+            tokens.remove(at);
+        }
+    }
+    let mut role = None;
+    for (index, token) in tokens.iter().enumerate() {
+        let found = match *token {
+            "remaining" | "left" | "available" => Role::Remaining,
+            "reset" | "resets" | "resettime" | "resetafter" => Role::Reset,
+            "used" | "usage" | "consumed" | "current" => Role::Used,
+            _ => continue,
+        };
+        role = Some((found, index));
+        break;
+    }
+    let (role, at) = role.or_else(|| {
+        let at = tokens
+            .iter()
+            .position(|token| matches!(*token, "limit" | "max" | "total" | "quota"))?;
+        Some((Role::Limit, at))
+    })?;
+    let role_word = tokens.remove(at);
+    let mut unit = if role_word == "resetafter" { Unit::S } else { Unit::Auto };
+    tokens.retain(|token| match *token {
+        "after" | "in" if role == Role::Reset => {
+            unit = Unit::S;
+            false
+        }
+        "ms" | "milliseconds" | "millis" if role == Role::Reset => {
+            unit = Unit::Ms;
+            false
+        }
+        "at" | "time" | "on" | "date" | "epoch" | "timestamp" | "utc" if role == Role::Reset => false,
+        _ => true,
+    });
+    Some((role, unit, tokens.join("-")))
+}
+
+/// The fields of the IETF draft, which have their own parser.
+fn is_ietf(name: &str) -> bool {
+    matches!(
+        name,
+        "ratelimit" | "ratelimit-policy" | "ratelimit-limit" | "ratelimit-remaining" | "ratelimit-reset"
+    )
+}
+
+fn kind_by_name(stem: &str) -> Kind {
+    let has = |words: &[&str]| words.iter().any(|word| stem.contains(word));
+    if has(&["month"]) {
+        Kind::Monthly
+    } else if has(&["day", "daily", "24h"]) {
+        Kind::Daily
+    } else if has(&["concurren"]) {
+        Kind::Concurrency
+    } else if has(&["second", "minute", "hour", "burst", "minlimit"]) {
+        Kind::Short
+    } else {
+        Kind::Unknown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_any_spelling() {
+        for (name, role, unit, stem) in [
+            ("x-ratelimit-limit", Role::Limit, Unit::Auto, ""),
+            ("x-ratelimit-remaining", Role::Remaining, Unit::Auto, ""),
+            ("x-ratelimit-reset", Role::Reset, Unit::Auto, ""),
+            ("x-rate-limit-limit", Role::Limit, Unit::Auto, ""),
+            ("x-rate-limit-remaining", Role::Remaining, Unit::Auto, ""),
+            ("x-rate-limit-reset-after", Role::Reset, Unit::S, ""),
+            ("x-ratelimit-reset-after", Role::Reset, Unit::S, ""),
+            ("x-ratelimit-reset-ms", Role::Reset, Unit::Ms, ""),
+            (
+                "x-ratelimit-remaining-requests",
+                Role::Remaining,
+                Unit::Auto,
+                "requests",
+            ),
+            ("x-ratelimit-reset-requests", Role::Reset, Unit::Auto, "requests"),
+            (
+                "anthropic-ratelimit-input-tokens-reset",
+                Role::Reset,
+                Unit::Auto,
+                "anthropic-input-tokens",
+            ),
+            (
+                "anthropic-ratelimit-input-tokens-remaining",
+                Role::Remaining,
+                Unit::Auto,
+                "anthropic-input-tokens",
+            ),
+            ("x-ratelimit-day-limit", Role::Limit, Unit::Auto, "day"),
+            ("x-ratelimit-day-reset", Role::Reset, Unit::Auto, "day"),
+            (
+                "x-app-limit-24hour-remaining",
+                Role::Remaining,
+                Unit::Auto,
+                "app-limit-24hour",
+            ),
+            ("x-app-limit-24hour-reset", Role::Reset, Unit::Auto, "app-limit-24hour"),
+            ("x-sib-ratelimit-reset", Role::Reset, Unit::Auto, "sib"),
+            ("x-daylimit-remaining", Role::Remaining, Unit::Auto, "daylimit"),
+            ("ratelimit-resets-at", Role::Reset, Unit::Auto, ""),
+        ] {
+            assert_eq!(by_name(name), Some((role, unit, stem.to_string())), "{name}");
+        }
+        for name in [
+            "ratelimit-reset",
+            "retry-after",
+            "x-ratelimit-retry-after",
+            "content-type",
+            "x-ratelimit-scope",
+            "reset",
+        ] {
+            assert_eq!(by_name(name), None, "{name}");
+        }
+    }
+}

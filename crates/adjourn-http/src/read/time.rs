@@ -1,0 +1,299 @@
+//! The moment of a response: which place names it, in the order of the parsers.
+
+use std::borrow::Cow;
+
+use adjourn_core::{Signal, Source};
+use http::HeaderMap;
+
+use super::{
+    Ignored,
+    body::Body,
+    bucket::{Bucket, severity},
+    clock::{Found, ProviderClock},
+    fields::{self, Named},
+    phrases, reading, retry_after, span, value, vendor,
+};
+use crate::{Parser, Place, Unit};
+
+/// The order of a provider that names none.
+pub(super) const ORDER: [Parser; 5] = [
+    Parser::RetryAfter,
+    Parser::RetryAfterMs,
+    Parser::Body,
+    Parser::Ietf,
+    Parser::ResetHeaders,
+];
+
+/// A moment with where it stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) found: Found,
+    pub(super) source: Source,
+    /// The parser's name.
+    pub(super) parser: &'static str,
+    /// The header or the field.
+    pub(super) place: String,
+    pub(super) raw: String,
+}
+
+impl Told {
+    pub(super) fn by_header(moment: &retry_after::Moment<'_>) -> Self {
+        Self {
+            found: moment.found,
+            source: Source::Parser,
+            parser: if moment.millis { "retry-after-ms" } else { "retry-after" },
+            place: moment.header.to_string(),
+            raw: reading::shown(&moment.raw).into_owned(),
+        }
+    }
+
+    /// A signal that names this moment.
+    pub(super) fn onto(&self, signal: Signal, title: &str) -> Signal {
+        let reason = format!("{title}; {}: {}", self.place, self.raw);
+        self.named_in(signal).reason(&reason)
+    }
+
+    /// As [`Told::onto`], and the reason is left alone.
+    pub(super) fn named_in(&self, signal: Signal) -> Signal {
+        let signal = signal
+            .read_by(self.source, self.parser, &self.raw, self.found.interpretation)
+            .clock_uncertainty(self.found.uncertainty)
+            .retry_at(self.found.at);
+        if self.found.saturated {
+            signal.saturated()
+        } else {
+            signal
+        }
+    }
+}
+
+/// What moments are read out of.
+pub(super) struct Places<'a> {
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a Body<'a>,
+    pub(super) clock: ProviderClock,
+    pub(super) ietf: &'a [Bucket<'a>],
+    pub(super) resets: &'a [Bucket<'a>],
+}
+
+impl Places<'_> {
+    /// The moment that the first of the parsers names that names one.
+    pub(super) fn by(&self, parsers: &[Parser], ignored: &mut Vec<Ignored>) -> Option<Told> {
+        let mut index = 0;
+        while let Some(parser) = parsers.get(index) {
+            index += 1;
+            let told = match parser {
+                Parser::RetryAfter | Parser::RetryAfterMs => {
+                    let other = parsers.get(index).filter(|next| next.is_retry_after());
+                    index += usize::from(other.is_some());
+                    let is = |wanted: &Parser| parser == wanted || other == Some(wanted);
+                    self.by_retry_after(is(&Parser::RetryAfter), is(&Parser::RetryAfterMs), ignored)
+                }
+                Parser::Ietf => self.by_buckets(self.ietf, "ietf", ignored),
+                Parser::ResetHeaders => self.by_buckets(self.resets, "reset-headers", ignored),
+                Parser::Body => self.by_body(ignored),
+                Parser::ShopifyCost => vendor::shopify_cost(self.body, &self.clock),
+                Parser::From(place) => self.at(place, ignored).map(|told| Told {
+                    source: Source::Parser,
+                    ..told
+                }),
+            };
+            if told.is_some() {
+                return told;
+            }
+        }
+        None
+    }
+
+    /// What `Retry-After` and its kin name.
+    pub(super) fn by_retry_after(&self, seconds: bool, millis: bool, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        let kin = retry_after::Kin {
+            seconds,
+            millis,
+            relatives: true,
+        };
+        retry_after::named(self.headers, &self.clock, kin, ignored).map(|moment| Told::by_header(&moment))
+    }
+
+    /// The reset of the limit that refused.
+    fn by_buckets(&self, buckets: &[Bucket<'_>], parser: &'static str, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        let refused = refused_by(buckets);
+        for bucket in buckets {
+            if let Some(reset) = &bucket.reset
+                && refused != Some(bucket)
+            {
+                let why = if bucket.is_exhausted() == Some(false) {
+                    "belongs to a limit of which something remains"
+                } else {
+                    "belongs to another limit than the one that refused"
+                };
+                ignored.push(Ignored::new(&reset.header, &reset.raw, why));
+            }
+        }
+        let reset = refused?.reset.as_ref()?;
+        Some(Told {
+            found: reset.found,
+            source: Source::Parser,
+            parser,
+            place: reset.header.to_string(),
+            raw: reading::shown(&reset.raw).into_owned(),
+        })
+    }
+
+    /// Fields and phrases that many providers share.
+    fn by_body(&self, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        if self.body.is_empty() {
+            return None;
+        }
+        let mut latest: Option<Told> = None;
+        for field in self.body.value().map(fields::moments).unwrap_or_default() {
+            let found = match field.named {
+                Named::Wait => {
+                    retry_after::seconds_or_date(&field.text, &self.clock).or_else(|| self.span(&field.text))
+                }
+                Named::WaitMs => super::number::scaled(&field.text, 0)
+                    .map(|ms| self.clock.span(ms, adjourn_core::Interpretation::Delay)),
+                Named::Reset => value::moment(&field.text, Unit::Auto, &self.clock),
+            };
+            match found {
+                None => ignored.push(Ignored::new(
+                    &field.name,
+                    &field.text,
+                    "is no time that can be believed",
+                )),
+                Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
+                    latest = Some(Told {
+                        found,
+                        source: Source::Parser,
+                        parser: "body",
+                        place: field.name,
+                        raw: reading::shown(&field.text).into_owned(),
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        latest.or_else(|| self.by_phrase())
+    }
+
+    fn by_phrase(&self) -> Option<Told> {
+        if self.body.is_html() {
+            return None;
+        }
+        let text = phrases::wait(self.body.text())?;
+        let found = self
+            .span(text)
+            .or_else(|| value::moment(text, Unit::Date, &self.clock))?;
+        Some(Told {
+            found,
+            source: Source::Parser,
+            parser: "body",
+            place: "the body's text".to_string(),
+            raw: text.to_string(),
+        })
+    }
+
+    fn span(&self, text: &str) -> Option<Found> {
+        let ms = span::millis(text.trim_ascii())?;
+        Some(self.clock.span(ms, adjourn_core::Interpretation::Duration))
+    }
+
+    /// The latest moment at a place that a contract names.
+    pub(super) fn at(&self, place: &Place, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        let texts = self.texts(place);
+        let name = place
+            .header
+            .clone()
+            .or_else(|| place.field.as_ref().map(|field| field.as_str().to_string()));
+        let name = name.unwrap_or_else(|| "the body's text".to_string());
+        let mut latest: Option<Told> = None;
+        for text in texts {
+            let found = value::moment(&text, place.unit, &self.clock).or_else(|| {
+                // A span that no calendar holds is still a span: it saturates, and the caps end the job.
+                let retry = matches!(place.unit, Unit::S) || place.unit == Unit::Auto && name.contains("retry");
+                if retry {
+                    retry_after::seconds_or_date(&text, &self.clock)
+                } else {
+                    None
+                }
+            });
+            match found {
+                None => ignored.push(Ignored::new(&name, &text, "is no time that can be believed")),
+                Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
+                    latest = Some(Told {
+                        found,
+                        source: Source::Classify,
+                        parser: "place",
+                        place: name.clone(),
+                        raw: reading::shown(&text).into_owned(),
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        latest
+    }
+
+    fn texts(&self, place: &Place) -> Vec<String> {
+        let whole: Vec<Cow<'_, str>> = match &place.header {
+            Some(name) => self
+                .headers
+                .get_all(name)
+                .iter()
+                .map(|value| retry_after::text(value.as_bytes()))
+                .collect(),
+            None => Vec::new(),
+        };
+        if let Some(pointer) = &place.field {
+            let scalars = |root: &serde_json::Value| -> Vec<String> {
+                pointer
+                    .values(root)
+                    .iter()
+                    .filter_map(|value| fields::scalar(value))
+                    .collect()
+            };
+            return match &place.header {
+                Some(_) => whole
+                    .iter()
+                    .filter_map(|text| serde_json::from_str(text).ok())
+                    .flat_map(|root| scalars(&root))
+                    .collect(),
+                None => self.body.value().map(scalars).unwrap_or_default(),
+            };
+        }
+        if let Some(pattern) = &place.pattern {
+            return match &place.header {
+                Some(_) => whole
+                    .iter()
+                    .filter_map(|text| pattern.find(text))
+                    .map(str::to_string)
+                    .collect(),
+                None => pattern.find(self.body.text()).map(str::to_string).into_iter().collect(),
+            };
+        }
+        whole
+            .iter()
+            .flat_map(|text| retry_after::tokens(text).map(str::to_string).collect::<Vec<_>>())
+            .collect()
+    }
+}
+
+impl Parser {
+    fn is_retry_after(&self) -> bool {
+        matches!(self, Self::RetryAfter | Self::RetryAfterMs)
+    }
+}
+
+/// The limit that refused: the one of which nothing remains, of several the one that lasts longest; where nothing says what
+/// remains, the one that starts anew last.
+pub(super) fn refused_by<'b, 'a>(buckets: &'b [Bucket<'a>]) -> Option<&'b Bucket<'a>> {
+    let longest = |bucket: &&Bucket<'_>| (severity(bucket.kind), bucket.resets_at());
+    let exhausted = buckets
+        .iter()
+        .filter(|bucket| bucket.is_exhausted() == Some(true))
+        .max_by_key(longest);
+    exhausted.or_else(|| {
+        let unsure = buckets.iter().filter(|bucket| bucket.is_exhausted().is_none());
+        unsure.max_by_key(longest)
+    })
+}
