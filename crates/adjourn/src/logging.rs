@@ -31,6 +31,8 @@ pub(crate) fn start(verbose: u8, environment: &Environment, bars: &MultiProgress
         .with_env_filter(filter)
         .with_ansi(environment.stderr_is_terminal && !environment.no_color)
         .with_writer(between)
+        // It would tell of a closed stderr on stderr, and panic in whatever job it was that logged.
+        .log_internal_errors(false)
         .try_init();
     Ok(())
 }

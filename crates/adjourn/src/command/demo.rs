@@ -124,7 +124,7 @@ async fn play(
         signal = signals.next() => return Err(Failure::Interrupted(signal)),
     }
     watching.look(&provider, &worker);
-    bars.clear()?;
+    let _ = bars.clear();
     let tally = provider.with_books(|books| books.tally(workload.ids()));
     Ok(Outcome {
         workload,

@@ -57,7 +57,7 @@ pub(crate) fn run(run: &Run, path: &Path, everywhere: &Everywhere, environment: 
             ended = watch(&mut signals, stop, &bars) => return ended,
             () = show(told, &bars) => {}
         }
-        bars.clear()?;
+        let _ = bars.clear();
         finish(&store, everywhere.json).await
     })
 }
@@ -65,12 +65,13 @@ pub(crate) fn run(run: &Run, path: &Path, everywhere: &Everywhere, environment: 
 /// The first signal asks the poller to end, the second ends this command.
 async fn watch(signals: &mut Signals, stop: oneshot::Sender<()>, bars: &MultiProgress) -> Ended {
     signals.next().await;
-    bars.suspend(|| {
+    // Running jobs are not cut off because nobody reads stderr any more.
+    let _ = bars.suspend(|| {
         writeln!(
             io::stderr(),
             "adjourn: ending; running jobs finish first, again ends at once, without them"
         )
-    })?;
+    });
     // The poller may be at its end already.
     let _ = stop.send(());
     Err(Failure::Interrupted(signals.next().await))
@@ -89,7 +90,7 @@ async fn finish(store: &Store, as_json: bool) -> Ended {
         serde_json::to_writer(&mut stdout, &status).map_err(io::Error::from)?;
         writeln!(stdout)?;
     } else {
-        writeln!(io::stderr(), "adjourn: {}", progress::summary(&status))?;
+        let _ = writeln!(io::stderr(), "adjourn: {}", progress::summary(&status));
     }
     Ok(())
 }

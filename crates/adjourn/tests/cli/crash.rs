@@ -99,9 +99,10 @@ fn killed_at_random_moments_nothing_is_lost_and_only_calls_in_flight_are_repeate
         "{} calls of {JOBS} jobs, {repeats} repeated, {KILLS} kills",
         calls.len()
     );
+    // In flight is what runs, and what was answered while its settlement was on its way to the disk.
     assert!(
-        repeats <= KILLS * CONCURRENCY,
-        "seed {seed}: {repeats} repeats of at most {CONCURRENCY} calls in flight a kill"
+        repeats <= KILLS * 2 * CONCURRENCY,
+        "seed {seed}: {repeats} repeats after {KILLS} kills of {CONCURRENCY} calls at a time"
     );
 }
 

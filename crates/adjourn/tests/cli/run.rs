@@ -1,6 +1,6 @@
 //! `adjourn run`: jobs performed by a real server's rules.
 
-use std::time::Duration;
+use std::{process::Stdio, time::Duration};
 
 use adjourn::demo::{Behaviour, Limit, RetryAfter};
 use serde_json::json;
@@ -187,6 +187,37 @@ fn logs_and_progress_go_to_stderr_without_bars_or_colours_where_there_is_no_term
     assert_eq!(run.stdout, "");
     assert!(run.stderr.contains("RATE_LIMITED"), "-v logs each refusal: {run:?}");
     assert!(!run.stderr.contains('\u{1b}') && !run.stderr.contains('\r'), "{run:?}");
+}
+
+#[test]
+fn nobody_reading_stderr_stops_no_job_and_cuts_no_call_off() {
+    let server = Server::open(slow(Duration::from_millis(300)));
+    let scene = Scene::calling(&server);
+    let mut lost = job("t", "lost");
+    lost["path"] = json!("/nowhere");
+    scene
+        .adjourn_with(&["send"], &lines(&[lost, job("t", "a"), job("t", "b")]))
+        .ok();
+    let mut run = Running::start(scene.command(&["run", "-vv"]));
+    drop(run.child().stderr.take());
+    until("a call in flight", || {
+        (!server.books().calls().is_empty()).then_some(())
+    });
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+    let calls = server.accepted();
+    assert!(calls.iter().all(|call| call.answered_at.is_some()), "{calls:?}");
+    assert_eq!(scene.status()["done"], json!(calls.len()));
+    // The same for what `send` has to say beside its ids.
+    let mut command = scene.command(&["send", "jobs.jsonl"]);
+    scene.write("jobs.jsonl", &lines(&[job("t", "again"), job("t", "again")]));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(
+        (said.status.code(), said.stdout.as_slice()),
+        (Some(0), &b"again\nagain\n"[..])
+    );
 }
 
 #[test]
