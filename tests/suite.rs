@@ -1,6 +1,7 @@
 //! The tests that need more than one crate, in one binary.
 
 mod conformance;
+mod corpus;
 mod emulator;
 mod scenarios;
 mod walls;
