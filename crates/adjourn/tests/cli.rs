@@ -7,7 +7,8 @@ mod scene;
 #[cfg(test)]
 #[path = "cli/aws.rs"]
 mod aws;
-#[cfg(all(test, feature = "aws"))]
+#[cfg(test)]
+#[cfg(feature = "aws")]
 #[path = "cli/aws_queue.rs"]
 mod aws_queue;
 #[cfg(test)]
