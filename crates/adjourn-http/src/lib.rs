@@ -14,10 +14,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The map: `job` the job and files of jobs · `settings` the file `adjourn.toml` and credentials · `read` what a response
-//! says about limits · `requester` the call and what its answer means · `handler` (feature `handler`) the worker's handler.
+//! The map: `job` the job and files of jobs · `settings` the file `adjourn.toml` and credentials · `contract` what is known of
+//! a provider, and `catalogue` of whom · `read` what a response says about limits · `explain` one pasted response, explained ·
+//! `requester` the call and what its answer means · `handler` (feature `handler`) the worker's handler.
 mod catalogue;
 mod contract;
+mod explain;
 #[cfg(feature = "handler")]
 mod handler;
 mod headers;
@@ -34,6 +36,9 @@ pub use catalogue::CatalogueEntry;
 pub use contract::{
     Basis, Calendar, Case, Contract, ContractError, Cost, Executed, Expectation, LimitHeaders, LimitScope, Link,
     Operation, Parser, Pattern, Place, Pointer, Resets, Rule, StatusTest, Test, Time, Unit, UserHint, Window,
+};
+pub use explain::{
+    ExplainedDecision, ExplainedIgnored, ExplainedLimit, Explainer, Explanation, Pasted, PastedError, PastedLine,
 };
 #[cfg(feature = "handler")]
 pub use handler::HttpHandler;

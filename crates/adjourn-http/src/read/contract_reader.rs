@@ -157,9 +157,11 @@ impl Reader<'_> {
             } else {
                 self.advice(ignored)
             };
+            let field = told.as_ref().map(|told| told.place.clone());
             let signal = told.map_or(signal.clone(), |told| told.named_in(signal));
             return Some(
                 Reading::new(false, signal.reason(&why))
+                    .told_by(field.as_deref())
                     .closing(scopes)
                     .having_executed(ruled.executed),
             );
@@ -186,6 +188,7 @@ impl Reader<'_> {
         let signal = self.tell(signal, told.as_ref(), ruled.reason.as_deref(), bucket, ignored);
         Some(
             Reading::new(true, signal)
+                .told_by(told.as_ref().map(|told| told.place.as_str()))
                 .closing(scopes)
                 .having_executed(ruled.executed),
         )
@@ -214,16 +217,9 @@ impl Reader<'_> {
             Looks::EdgeLimited => {
                 let told = self.places.by_retry_after(true, true, ignored);
                 let signal = self.signal().kind(Kind::Unknown).scope_hint(ScopeHint::Global);
-                Reading::new(
-                    true,
-                    self.tell(
-                        signal,
-                        told.as_ref(),
-                        Some("a limit of the proxy before the provider"),
-                        None,
-                        ignored,
-                    ),
-                )
+                let why = Some("a limit of the proxy before the provider");
+                Reading::new(true, self.tell(signal, told.as_ref(), why, None, ignored))
+                    .told_by(told.as_ref().map(|told| told.place.as_str()))
             }
             Looks::Limited => {
                 let bucket = self.refused();
@@ -232,6 +228,7 @@ impl Reader<'_> {
                 let window = bucket.and_then(|bucket| self.contract?.window(bucket.window?));
                 let signal = self.signal().kind(kind).scope_hint(self.scope(window, said));
                 Reading::new(true, self.tell(signal, told.as_ref(), None, bucket, ignored))
+                    .told_by(told.as_ref().map(|told| told.place.as_str()))
             }
         }
     }
@@ -240,11 +237,12 @@ impl Reader<'_> {
         let signal = self.signal().kind(kind).scope_hint(scope);
         let told = self.advice(ignored);
         let title = reading::title(self.response.status);
+        let field = told.as_ref().map(|told| told.place.clone());
         let signal = match told {
             Some(told) => told.onto(signal, &title),
             None => signal.reason(&title),
         };
-        Reading::new(false, signal)
+        Reading::new(false, signal).told_by(field.as_deref())
     }
 
     /// What a response that is no refusal asks for the calls that follow: a pause by `Retry-After`, and on a success the reset

@@ -27,6 +27,7 @@ use http::{HeaderMap, StatusCode};
 
 pub use classify::{Classified, Classify};
 pub use contract_reader::ContractReader;
+pub(crate) use contract_reader::read;
 pub use reading::{Ignored, LimitState, Reading};
 
 use clock::ProviderClock;
@@ -91,6 +92,11 @@ impl ReadResponse for PlainReader {
         };
         Reading::new(response.status == StatusCode::TOO_MANY_REQUESTS, signal).ignoring(ignored)
     }
+}
+
+/// A date as a `Date` header has it.
+pub(crate) fn date(text: &str, now: Timestamp) -> Option<Timestamp> {
+    http_date::parse(text, now)
 }
 
 impl Ignored {

@@ -14,6 +14,7 @@ pub struct Reading {
     signal: Signal,
     scopes: Vec<ScopeHint>,
     executed: Option<Executed>,
+    field: Option<String>,
     ignored: Vec<Ignored>,
     limits: Vec<LimitState>,
 }
@@ -47,6 +48,7 @@ impl Reading {
             scopes: vec![signal.concerns()],
             signal,
             executed: None,
+            field: None,
             ignored: Vec::new(),
             limits: Vec::new(),
         }
@@ -66,6 +68,11 @@ impl Reading {
 
     pub(super) fn having_executed(mut self, executed: Option<Executed>) -> Self {
         self.executed = executed;
+        self
+    }
+
+    pub(super) fn told_by(mut self, field: Option<&str>) -> Self {
+        self.field = field.map(str::to_string);
         self
     }
 
@@ -108,6 +115,12 @@ impl Reading {
     #[must_use]
     pub fn executed(&self) -> Option<Executed> {
         self.executed
+    }
+
+    /// The header, or the field of the body, that named the moment.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
     }
 
     /// What was seen and not used, and why.

@@ -1,6 +1,8 @@
 //! What each answer means.
 
-use adjourn_core::{Fault, Kind, Outcome};
+use std::time::Duration;
+
+use adjourn_core::{Fault, Kind, Outcome, Signal};
 use http::StatusCode;
 
 use crate::{Executed, Provider, Reading};
@@ -27,14 +29,15 @@ impl Answer {
     }
 }
 
-/// The outcome of a response; `said` is the beginning of its body.
-pub(super) fn outcome(
-    provider: &Provider,
+/// The outcome of a response of the provider of that name. `floor_ms` is the least wait after a refusal that its contract
+/// states; `said` is the beginning of the response's body.
+pub(crate) fn meaning(
+    name: &str,
     status: StatusCode,
     reading: Reading,
+    floor_ms: Option<u64>,
     said: impl FnOnce() -> String,
 ) -> Outcome {
-    let name = provider.name();
     if reading.is_limited() && reading.executed() == Some(Executed::Some) {
         // Repeated whole, its done parts would be done twice.
         return Outcome::Rejected(fault(
@@ -46,7 +49,7 @@ pub(super) fn outcome(
         ));
     }
     if reading.is_limited() {
-        return Outcome::Throttled(reading.into_signal());
+        return Outcome::Throttled(floored(reading.into_signal(), floor_ms));
     }
     if reading.signal().limit_kind() == Kind::AccountDisabled {
         return Outcome::Rejected(fault(
@@ -74,6 +77,15 @@ pub(super) fn outcome(
             status,
             &with_words(format!("refused: {name} answered {status}"), said()),
         )),
+    }
+}
+
+/// A moment that is earlier than the provider's documentation asks for is put off to that.
+fn floored(signal: Signal, floor_ms: Option<u64>) -> Signal {
+    let floor = floor_ms.map(|ms| signal.observation().observed_at + Duration::from_millis(ms));
+    match (signal.earliest_retry_at(), floor) {
+        (Some(at), Some(floor)) if at < floor => signal.retry_at(floor),
+        _ => signal,
     }
 }
 

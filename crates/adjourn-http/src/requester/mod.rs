@@ -11,6 +11,7 @@ use adjourn_core::{Fault, Outcome, Timestamp};
 use http::{HeaderMap, StatusCode};
 
 pub use answer::Answer;
+pub(crate) use answer::meaning;
 pub use client::ClientError;
 
 use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings};
@@ -193,7 +194,8 @@ impl Requester {
                 .take(200)
                 .collect()
         };
-        let outcome = answer::outcome(provider, status, reading, said);
+        let floor_ms = provider.contract().and_then(|contract| contract.min_retry_after_ms);
+        let outcome = meaning(provider.name(), status, reading, floor_ms, said);
         let mut answer = Answer {
             outcome,
             status: Some(status.as_u16()),
