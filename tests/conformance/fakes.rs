@@ -122,7 +122,7 @@ suite!(
         a_held_message_is_hidden_and_comes_back_as_itself,
         a_hold_of_nothing_gives_the_message_back_at_once,
         a_dead_letter_says_why,
-        what_is_deleted_is_gone_and_deleting_again_is_no_error,
+        what_is_deleted_is_gone_and_deleting_again_harms_nothing,
         a_hand_off_is_a_copy_and_then_a_deletion,
         more_than_a_batch_is_answered_in_its_order,
         nothing_is_asked_and_nothing_is_answered,
@@ -144,7 +144,7 @@ suite!(
         a_held_message_is_hidden_and_comes_back_as_itself,
         a_hold_of_nothing_gives_the_message_back_at_once,
         a_dead_letter_says_why,
-        what_is_deleted_is_gone_and_deleting_again_is_no_error,
+        what_is_deleted_is_gone_and_deleting_again_harms_nothing,
         a_hand_off_is_a_copy_and_then_a_deletion,
         more_than_a_batch_is_answered_in_its_order,
     ]

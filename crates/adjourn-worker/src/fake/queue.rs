@@ -113,6 +113,7 @@ pub(crate) struct Shared {
     pub(crate) expired: Mutex<Vec<Message>>,
     pub(crate) calls: Mutex<Calls>,
     pub(crate) steps: Mutex<Vec<Step>>,
+    pub(crate) refused: Mutex<Vec<String>>,
     pub(crate) ledger: Option<FakeLedger>,
     changed: Notify,
 }
@@ -159,6 +160,7 @@ impl FakeQueue {
             expired: Mutex::default(),
             calls: Mutex::default(),
             steps: Mutex::default(),
+            refused: Mutex::default(),
             ledger,
             changed: Notify::new(),
         };
@@ -271,6 +273,12 @@ impl FakeQueue {
         lock(&self.shared.steps).clone()
     }
 
+    /// What it refused for good, in words, oldest first.
+    #[must_use]
+    pub fn refused(&self) -> Vec<String> {
+        lock(&self.shared.refused).clone()
+    }
+
     /// The next moment at which something can be received; none in an empty queue.
     #[must_use]
     pub fn next_receivable_at(&self) -> Option<Timestamp> {
@@ -332,6 +340,13 @@ impl FakeQueue {
                 }
             })
             .collect();
+        lock(&self.shared.refused).extend(
+            answers
+                .iter()
+                .filter_map(|answer| answer.as_ref().err())
+                .filter(|error| !error.is_transient())
+                .map(|error| format!("{name}: {error}")),
+        );
         self.note_change();
         match call.end(answers).await {
             Ok(answers) => answers,
