@@ -297,7 +297,11 @@ impl Pending {
             return next;
         }
         let Some(wait) = &self.wait else { return next };
-        next.due = wait.until;
+        // The wait of an early arrival has the clock's skew in it; its due time stays what it was, or a chain of hops would
+        // add the skew once for each of them.
+        if wait.cause != Cause::NotDue {
+            next.due = wait.until;
+        }
         next.reason.clone_from(&wait.reason);
         match wait.counter {
             Counter::Deferral => {

@@ -168,3 +168,20 @@ async fn on_fifo_the_last_permitted_receive_is_never_held() {
     assert_eq!(stage.dead_letter().end.as_deref(), Some("unholdable"));
     assert_eq!(stage.called().len(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_chain_of_delays_adds_the_clocks_skew_once() {
+    let stage = Stage::standard();
+    let mut policy = adjourn_core::Policy::default();
+    policy.deferral.clock_skew = Duration::from_secs(2);
+    policy.deferral.fallback = adjourn_core::Fallback::Hops;
+    let worker = stage.builder().policy(policy).build();
+    stage.send(&job("a", &["refuse 7200000", "done"]));
+    stage.turn(&worker).await;
+    let due = stage.envelope().due;
+    while stage.called().len() < 2 {
+        stage.next_turn(&worker).await;
+    }
+    let late = stage.calls.lock().unwrap()[1].at.since(due);
+    assert!(late <= Duration::from_secs(2), "{late:?}");
+}
