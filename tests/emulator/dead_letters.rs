@@ -74,7 +74,7 @@ async fn a_failing_job_is_tried_as_often_as_it_may_be() {
     .await;
     deployed.send(&job("order-1", "/orders")).await;
     let dead = deployed.account.receive(&deployed.dead, 1).await.remove(0);
-    assert_eq!(envelope(&dead)["end"], "exhausted");
+    assert_eq!(envelope(&dead)["end"], "failed");
     assert_eq!(provider.calls().len(), 3);
     let keys: std::collections::BTreeSet<_> = provider
         .calls()

@@ -88,6 +88,8 @@ impl Ending {
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self.kind {
+            // A job out of attempts has failed; exhausted is what waits are.
+            EndingKind::Exhausted(Cap::Attempts) => "failed",
             EndingKind::Exhausted(_) => "exhausted",
             EndingKind::Rejected => "rejected",
             EndingKind::Deadline => "deadline",

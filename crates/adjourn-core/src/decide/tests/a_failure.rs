@@ -37,6 +37,7 @@ fn backs_off_by_the_count_of_failures_and_ends_at_max_attempts() {
         !end.is_exhausted(),
         "attempts used up is failed: only a cap on waits is exhausted"
     );
+    assert_eq!(end.word(), "failed");
 }
 
 #[test]
