@@ -4,6 +4,7 @@ use aws_sdk_cloudformation::{
     client::Waiters as _,
     types::{Capability, ChangeSetType},
 };
+use aws_sdk_sqs::types::QueueAttributeName;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -37,17 +38,31 @@ async fn put(account: &Account, bucket: &str, key: &str, content: &[u8]) {
     assert!(answer.starts_with("HTTP/1.1 200"), "PUT {bucket}/{key}: {answer}");
 }
 
+async fn attribute(account: &Account, url: &str, name: QueueAttributeName) -> String {
+    let call = account
+        .sqs
+        .get_queue_attributes()
+        .queue_url(url)
+        .attribute_names(name.clone());
+    call.send().await.unwrap().attributes.unwrap().remove(&name).unwrap()
+}
+
 #[tokio::test]
 async fn the_template_deploys_and_a_job_goes_through_it() {
     let provider = Provider::start(|_, before| if before == 0 { Answer::NotNow("1") } else { Answer::Done }).await;
     let account = Account::new().await;
     put(&account, "packages", "", b"").await;
     put(&account, "packages", "worker.zip", &package(&provider.url, "")).await;
-    let packaged = TEMPLATE.replace("CodeUri: functions/", "CodeUri: s3://packages/worker.zip");
-    assert_ne!(
-        packaged, TEMPLATE,
-        "the template's code is where `sam build` looks for it"
-    );
+    let mut packaged = TEMPLATE.to_string();
+    for (as_it_stands, here) in [
+        // What `sam package` does.
+        ("CodeUri: functions/", "CodeUri: s3://packages/worker.zip"),
+        // The emulator hands a reference to a Number to its poller as text, and that breaks off on comparing it.
+        ("MaximumConcurrency: !Ref MaximumConcurrency", "MaximumConcurrency: 10"),
+    ] {
+        assert_eq!(packaged.matches(as_it_stands).count(), 1, "{as_it_stands}");
+        packaged = packaged.replace(as_it_stands, here);
+    }
 
     let cloudformation = aws_sdk_cloudformation::Client::new(&account.config);
     let set = cloudformation
@@ -132,6 +147,21 @@ async fn the_template_deploys_and_a_job_goes_through_it() {
         .unwrap();
     let visibility = &function.environment().unwrap().variables().unwrap()["ADJOURN_VISIBILITY_S"];
     assert!(visibility.parse::<i32>().unwrap() >= 6 * function.timeout().unwrap());
+    let redrive = attribute(&account, &queue, QueueAttributeName::RedrivePolicy).await;
+    let redrive: serde_json::Value = serde_json::from_str(&redrive).unwrap();
+    let receives = &function.environment().unwrap().variables().unwrap()["ADJOURN_MAX_RECEIVE_COUNT"];
+    assert_eq!(redrive["maxReceiveCount"].to_string().trim_matches('"'), receives);
+    let retention = attribute(&account, &queue, QueueAttributeName::MessageRetentionPeriod).await;
+    let dead = attribute(
+        &account,
+        &output("DeadLetterQueueUrl"),
+        QueueAttributeName::MessageRetentionPeriod,
+    )
+    .await;
+    assert!(
+        retention.parse::<u32>().unwrap() < dead.parse::<u32>().unwrap(),
+        "{retention} of the queue, {dead}"
+    );
     let mappings = lambda
         .list_event_source_mappings()
         .send()
