@@ -80,6 +80,12 @@ impl ScopeKey {
         Self::bounded(name.to_string())
     }
 
+    /// All customers of the application together: `<provider>:app`.
+    #[must_use]
+    pub fn app(provider: &str) -> Self {
+        Self::bounded(format!("{provider}:app"))
+    }
+
     /// One credential, entity or custom scope of a provider.
     #[must_use]
     pub fn scoped(provider: &str, scope: &str, id: &str) -> Self {

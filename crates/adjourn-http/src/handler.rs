@@ -5,7 +5,7 @@ use std::sync::Arc;
 use adjourn_core::Outcome;
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable};
 
-use crate::{ClientError, ContractReader, Credentials, HttpJob, ReadResponse, Requester, Settings};
+use crate::{ClientError, ContractReader, Credentials, HttpJob, ReadResponse, Requester, Settings, scope};
 
 /// Performs the HTTP jobs of a queue under the settings.
 #[derive(Clone, Debug)]
@@ -55,7 +55,8 @@ impl Handler for HttpHandler {
         let provider = job
             .check(self.settings())
             .map_err(|error| Undecodable::new(&format!("it is no job under these settings: {error}")))?;
-        let scope = job.scope_key();
+        let contract = provider.contract().map(AsRef::as_ref);
+        let scope = scope::of_job(&job, contract);
         let repeatable = provider.repeats(&job.method);
         let job_id = job.id.unwrap_or_else(|| message.id.clone());
         Ok(Terms {
@@ -69,7 +70,7 @@ impl Handler for HttpHandler {
             repeatable,
             timeout: provider.timeout(),
             pace: provider.pace(),
-            max_in_flight: provider.max_in_flight(),
+            max_in_flight: provider.max_in_flight().or_else(|| contract?.max_concurrency),
             retry: provider.retry().cloned(),
         })
     }

@@ -27,6 +27,7 @@ mod job;
 mod nearest;
 mod read;
 mod requester;
+mod scope;
 mod settings;
 
 /// The most bytes of a body that are read to understand a response.

@@ -124,6 +124,13 @@ impl HttpJob {
         }
     }
 
+    /// The key of the limit that it shares under its provider's contract, which may know a scope where the job names none, and
+    /// limits of its own for classes of calls.
+    #[must_use]
+    pub fn scope_key_under(&self, contract: Option<&crate::Contract>) -> ScopeKey {
+        crate::scope::of_job(self, contract)
+    }
+
     /// The key by which the provider knows a repeat of this call, the same on every attempt: the caller's own, otherwise
     /// made from the job's id, or from `lasting_id`, the name that its message keeps for life.
     ///

@@ -14,7 +14,7 @@ pub use answer::Answer;
 pub(crate) use answer::meaning;
 pub use client::ClientError;
 
-use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings};
+use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings, scope};
 use client::Clients;
 
 /// The most bytes of a response that are kept as a job's result.
@@ -106,10 +106,10 @@ impl Requester {
                 "refused: its path would leave the provider's base_url",
             )));
         };
-        self.follow(provider, call, started_at + left).await
+        self.follow(job, provider, call, started_at + left).await
     }
 
-    async fn follow(&self, provider: &Provider, mut call: outgoing::Call, ends_at: Timestamp) -> Answer {
+    async fn follow(&self, job: &HttpJob, provider: &Provider, mut call: outgoing::Call, ends_at: Timestamp) -> Answer {
         let repeats = provider.repeats(&call.method);
         for redirects in 0..=MAX_REDIRECTS {
             let left = ends_at.since((self.inner.now)());
@@ -118,7 +118,7 @@ impl Requester {
                 Err(error) => return answer::unanswered(provider, &error, repeats),
             };
             let next = match redirect::target(provider.base_url(), &call, received.status, &received.headers) {
-                redirect::Target::None => return self.answer(provider, received),
+                redirect::Target::None => return self.answer(job, provider, received),
                 redirect::Target::Refused(words) => return answer::unfollowed(provider, received.status, &words),
                 redirect::Target::Follow(url) => url,
             };
@@ -166,7 +166,7 @@ impl Requester {
         })
     }
 
-    fn answer(&self, provider: &Provider, received: Received) -> Answer {
+    fn answer(&self, job: &HttpJob, provider: &Provider, received: Received) -> Answer {
         let Received {
             status,
             headers,
@@ -195,7 +195,14 @@ impl Requester {
                 .collect()
         };
         let floor_ms = provider.contract().and_then(|contract| contract.min_retry_after_ms);
-        let outcome = meaning(provider.name(), status, reading, floor_ms, said);
+        let scopes = reading.scopes().to_vec();
+        let outcome = match meaning(provider.name(), status, reading, floor_ms, said) {
+            Outcome::Throttled(signal) => {
+                let contract = provider.contract().map(AsRef::as_ref);
+                Outcome::Throttled(scope::closing(signal, &scopes, job, contract))
+            }
+            outcome @ (Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_)) => outcome,
+        };
         let mut answer = Answer {
             outcome,
             status: Some(status.as_u16()),

@@ -45,6 +45,22 @@ pub(crate) fn read(
     )
 }
 
+/// As [`read`], with an entry of the catalogue, now.
+pub(crate) fn by(entry: &str, status: u16, lines: &[(&str, &str)], body: &str) -> Reading {
+    read(
+        Some(contract(entry)),
+        status,
+        &headers(lines.iter().copied()),
+        body.as_bytes(),
+        at(NOW),
+    )
+}
+
+/// As [`read`], without a contract, now.
+pub(crate) fn plainly(status: u16, lines: &[(&str, &str)], body: &str) -> Reading {
+    read(None, status, &headers(lines.iter().copied()), body.as_bytes(), at(NOW))
+}
+
 pub(crate) fn contract(entry: &str) -> Contract {
     let found = CatalogueEntry::find(entry).unwrap_or_else(|| panic!("{entry} is in the catalogue"));
     found.contract().unwrap_or_else(|error| panic!("{entry}: {error}"))

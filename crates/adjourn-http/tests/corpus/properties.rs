@@ -1,0 +1,169 @@
+//! Anything at all: no panic, never earlier than the plain reading, and a cost that grows with the size alone.
+
+use adjourn_core::Timestamp;
+use adjourn_http::{CatalogueEntry, Contract, ContractReader, PlainReader, ReadResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use proptest::prelude::*;
+
+use crate::answers;
+
+/// Headers that the reader looks at, in several spellings.
+const NAMES: [&str; 22] = [
+    "retry-after",
+    "retry-after-ms",
+    "x-retry-after",
+    "date",
+    "age",
+    "ratelimit",
+    "ratelimit-policy",
+    "ratelimit-limit",
+    "ratelimit-remaining",
+    "ratelimit-reset",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+    "x-rate-limit-reset",
+    "x-ratelimit-reset-after",
+    "x-ratelimit-usage",
+    "x-ratelimit-day-remaining",
+    "x-ratelimit-day-reset",
+    "x-business-use-case-usage",
+    "content-type",
+    "server",
+    "x-rate-limit-problem",
+];
+
+/// Texts that mean something in one dialect or another.
+fn telling() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        3 => prop::sample::select(vec![
+            "0", "1", "30", "-3", "1.5", "2814, 2", "1783714457", "1783714457000", "99999999999999999999",
+            "Fri, 10 Jul 2026 20:15:47 GMT", "30, Fri, 10 Jul 2026 20:18:47 GMT", "2026-07-10T20:15:47Z", "1h2m3.5s",
+            "\"default\";r=0;t=30", "limit=100, remaining=0, reset=5", "100;w=10", "text/html", "cloudflare", "day",
+            "{\"1\":[{\"estimated_time_to_regain_access\":19}]}", "",
+        ]).prop_map(|text| text.as_bytes().to_vec()),
+        1 => prop::collection::vec(prop_oneof![32_u8..127, 128_u8..=255, Just(9)], 0..40),
+    ]
+}
+
+fn bodies() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        3 => prop::sample::select(vec![
+            r#"{"error":{"code":4,"message":"Rate limit reached, try again in 7m12s","retry_after":64.57}}"#,
+            r#"[{"body":"{\"error\":{\"code\":4}}"}]"#,
+            r#"{"responses":[{"status":429,"headers":{"Retry-After":"10"}}]}"#,
+            r#"{"retry_after":1e308,"retryAfterMs":"5","reset_at":"2026-07-10T20:15:47Z"}"#,
+            "<Error><Code>SlowDown</Code></Error>", "<html>error code: 1015</html>", "error code: 1015",
+            "quota exceeded! Try again in 55 seconds.", "{\"error\":", "",
+        ]).prop_map(|text| text.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..300),
+    ]
+}
+
+fn headers(lines: &[(usize, Vec<u8>)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        let name = HeaderName::from_static(NAMES[*name]);
+        headers.append(name, HeaderValue::from_bytes(value).unwrap());
+    }
+    headers
+}
+
+/// Everybody in the catalogue, and nobody.
+fn contracts() -> Vec<Option<Contract>> {
+    let entries = CatalogueEntry::all().map(|entry| Some(answers::contract(entry.name())));
+    entries.chain([None]).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_response_panics_any_reader_and_none_is_early(
+        status in prop_oneof![Just(429_u16), Just(403), Just(503), Just(200), Just(400), 100_u16..1000],
+        lines in prop::collection::vec((0..NAMES.len(), telling()), 0..8),
+        body in bodies(),
+        received in prop_oneof![Just(1_783_714_427_000_i64), 0_i64..4_000_000_000_000, any::<i64>()],
+        which in any::<prop::sample::Index>(),
+    ) {
+        static CONTRACTS: std::sync::LazyLock<Vec<Option<Contract>>> = std::sync::LazyLock::new(contracts);
+        let headers = headers(&lines);
+        let received_at = Timestamp::from_unix_ms(received);
+        let response = Response { status: StatusCode::from_u16(status).unwrap(), headers: &headers, body: &body, received_at };
+        let reader = match which.get(&CONTRACTS) {
+            Some(contract) => ContractReader::default().with_contract("p", contract.clone()),
+            None => ContractReader::default(),
+        };
+        let reading = reader.read("p", &response);
+        prop_assert!(reading.not_before().is_none_or(|at| at >= received_at), "a moment before the response");
+        prop_assert!(!reading.scopes().is_empty());
+        prop_assert!(reading.signal().observation().raw.as_ref().is_none_or(|raw| raw.len() <= 200));
+        // A header that a rule says to pass over, or another place that it names, is its provider's own word.
+        let plain = PlainReader.read("p", &response);
+        let generic = ContractReader::default().read("p", &response);
+        if let (Some(told), true) = (plain.not_before(), status == 429 && generic.is_limited()) {
+            prop_assert!(generic.not_before().is_some_and(|at| at >= told), "{:?} is earlier than {told}", generic.not_before());
+        }
+    }
+}
+
+/// Bodies that are as bad as they can be for a size.
+fn hostile(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
+    let fill = |part: &str| part.repeat(bytes / part.len()).into_bytes();
+    let list = format!("[{}1]", "1,".repeat(bytes / 2 - 2)).into_bytes();
+    let object = format!("{{{}\"z\":1}}", "\"retry_after\":\"x\",".repeat(bytes / 18 - 1)).into_bytes();
+    vec![
+        ("letters", fill("a")),
+        ("words of limits", fill("rate limit per day ")),
+        ("digits", fill("9")),
+        ("waits", fill("try again in 5 ")),
+        ("spans", fill("wait 1m")),
+        ("brackets", fill("[")),
+        ("a list", list),
+        ("members", object),
+        ("elements", fill("<a>")),
+        ("pairs of elements", fill("<a></a>")),
+        ("entities", fill("<a>&amp;")),
+    ]
+}
+
+/// The cost of a 64 KB body beside a 4 KB one, as the ratio of interleaved runs: linear would be 16.
+#[test]
+fn a_hostile_body_of_64_kb_costs_at_most_twenty_times_one_of_4_kb() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a cost is measured; only a ratio within one run is asserted"
+    )]
+    fn spent(reader: &ContractReader, body: &[u8], times: u32) -> u128 {
+        let headers = HeaderMap::new();
+        let received_at = answers::at(answers::NOW);
+        let start = std::time::Instant::now();
+        for _ in 0..times {
+            let response = Response {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                headers: &headers,
+                body,
+                received_at,
+            };
+            std::hint::black_box(reader.read("p", &response));
+        }
+        start.elapsed().as_nanos()
+    }
+    for entry in ["monday.com", "NetSuite", "generic"] {
+        let reader = match CatalogueEntry::find(entry) {
+            Some(entry) => ContractReader::default().with_contract("p", entry.contract().unwrap()),
+            None => ContractReader::default(),
+        };
+        for ((what, small), (_, large)) in hostile(4 * 1024).into_iter().zip(hostile(64 * 1024)) {
+            spent(&reader, &small, 1);
+            spent(&reader, &large, 1);
+            // The least of several interleaved pairs: what other processes take is in the rest.
+            let ratios = (0..3).map(|_| {
+                let (small, large) = (spent(&reader, &small, 4), spent(&reader, &large, 1) * 4);
+                large * 10 / small.max(1)
+            });
+            let ratio = ratios.min().unwrap();
+            assert!(ratio <= 200, "{entry}, {what}: {}.{} times", ratio / 10, ratio % 10);
+        }
+    }
+}
