@@ -30,6 +30,9 @@ mod jobs;
 #[path = "cli/later.rs"]
 mod later;
 #[cfg(test)]
+#[path = "cli/readme.rs"]
+mod readme;
+#[cfg(test)]
 #[path = "cli/run.rs"]
 mod run;
 #[cfg(test)]
