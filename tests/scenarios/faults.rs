@@ -61,6 +61,7 @@ fn mix(seed: u64) -> Setup {
     setup.policy.deferral.max_deferrals = 2;
     setup.queue.max_receive_count = Some(8);
     setup.invocation = Some(MINUTE);
+    setup.time_limit = 12 * HOUR;
     setup
 }
 
