@@ -243,6 +243,8 @@ async fn read_body(response: &mut reqwest::Response, most: usize) -> (Vec<u8>, b
 }
 
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 pub(crate) mod loopback;
 #[cfg(test)]
 mod tests;

@@ -12,3 +12,5 @@ mod faults;
 mod properties;
 #[cfg(test)]
 mod responses;
+#[cfg(test)]
+mod round_trip;
