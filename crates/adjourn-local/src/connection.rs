@@ -28,6 +28,8 @@ pub(crate) fn open(path: &Path, create: bool) -> Result<Connection, StoreError> 
         conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         return Err(StoreError::read_only());
     }
+    // Requests share a transaction, each with a savepoint. What a savepoint would restore is small and stays out of files.
+    conn.pragma_update(None, "temp_store", "MEMORY")?;
     write_ahead(&conn)?;
     schema::migrate(&mut conn, schema::MIGRATIONS)?;
     Ok(conn)

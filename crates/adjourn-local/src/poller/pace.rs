@@ -32,7 +32,8 @@ impl Pace {
     /// A take is back: how many to hold beside those that run. By Little's law as many as end while two takes are under way;
     /// two, since the first is on its way already when its jobs are missed. None while nothing is known of the jobs.
     pub(super) fn ahead(&mut self, concurrency: usize, now: Timestamp) -> usize {
-        if let Some(mean) = self.busy.checked_div(self.jobs) {
+        // Clocks here count milliseconds. Over many jobs that evens out, so the mean is finer; all together took one at least.
+        if let Some(mean) = self.busy.max(Duration::from_millis(1)).checked_div(self.jobs) {
             self.last_mean = Some(mean);
             self.jobs = 0;
             self.busy = Duration::ZERO;
@@ -40,8 +41,7 @@ impl Pace {
         let (Some(mean), Some(began)) = (self.last_mean, self.began) else {
             return 0;
         };
-        // Clocks here count milliseconds, so a job of none has taken up to one.
-        let mean = mean.max(Duration::from_millis(1)).as_micros();
+        let mean = mean.as_micros().max(1);
         let taking = now.since(began).max(Duration::from_millis(1)).as_micros();
         let slots = u128::try_from(concurrency).unwrap_or(u128::MAX);
         let ahead = slots.saturating_mul(taking).saturating_mul(2) / mean;
@@ -65,7 +65,7 @@ mod tests {
     fn fast_jobs_are_taken_as_far_ahead_as_the_disk_is_slow() {
         assert_eq!(ahead(10, 5), 10);
         assert_eq!(ahead(1, 5), 100);
-        assert_eq!(ahead(0, 5), 100);
+        assert_eq!(ahead(0, 1), 200, "ten jobs within a millisecond");
         assert_eq!(ahead(1, 500), 640, "and no further");
     }
 
