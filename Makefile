@@ -1,6 +1,6 @@
 # `make` lists what there is. The scripts do the work, so that each can be called by itself.
 .DEFAULT_GOAL := help
-.PHONY: help build bench emulator fmt lint run template test
+.PHONY: help build bench docs emulator fmt lint run template test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ lint: ## Formatting, clippy, and the template
 
 bench: ## The benchmarks, as a table of ratios and instruction counts
 	scripts/bench
+
+docs: ## Write docs/providers.md from the catalogue
+	scripts/docs
 
 emulator: ## A local AWS until Ctrl-C; prints its URL
 	@scripts/emulator sh -c 'echo "$$AWS_ENDPOINT_URL"; exec tail -f /dev/null'

@@ -2,9 +2,13 @@
 
 use std::path::PathBuf;
 
+use adjourn_core::Timestamp;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::store::Store;
+
+/// Where the settings are looked for when nobody names them.
+pub(crate) const DEFAULT_CONFIG: &str = "adjourn.toml";
 
 /// A durable queue worker for jobs that call somebody else's API.
 ///
@@ -22,6 +26,7 @@ use crate::store::Store;
   adjourn send jobs.jsonl              queue jobs, one JSON object a line
   adjourn run --until-idle             perform them under the limits of adjourn.toml's providers
   adjourn jobs --state waiting         what waits, why, and until when
+  curl -i URL | adjourn explain        is this response a limit, and until when
 
 Exit status: 0 success; 1 the answer is no, or some failed; 2 bad usage or bad input."
 )]
@@ -46,22 +51,28 @@ pub(crate) struct Everywhere {
         value_name = "STORE"
     )]
     pub(crate) store: Store,
-    /// The settings: providers, deferral, retry, worker
+    /// The settings: providers, deferral, retry, worker [default: adjourn.toml]
     #[arg(
         long,
         global = true,
         env = "ADJOURN_CONFIG",
         hide_env_values = true,
-        default_value = "adjourn.toml",
         value_name = "FILE"
     )]
-    pub(crate) config: String,
+    pub(crate) config: Option<String>,
     /// Print facts as JSON: one object, or one object a line
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Log more on stderr: -v what is decided, -vv how (RUST_LOG sets it exactly)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+impl Everywhere {
+    /// The file of settings, for commands that need one.
+    pub(crate) fn config(&self) -> &str {
+        self.config.as_deref().unwrap_or(DEFAULT_CONFIG)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,10 +99,10 @@ pub(crate) enum Command {
     Redrive(Redrive),
     /// (comes later) Open and close gates by hand
     Gate(Later),
-    /// (comes later) Read one response: is it a limit, and until when
-    Explain(Later),
-    /// (comes later) The catalogue of providers
-    Providers(Later),
+    /// Read one response, or one a line: is it a limit, until when, and what would become of the job
+    Explain(Explain),
+    /// The catalogue: whose limits are known, and how they say no
+    Providers(Providers),
     /// (comes later) A whole system in virtual time
     Simulate(Later),
     /// (comes later) Check the store, the settings and the AWS resources
@@ -222,6 +233,50 @@ pub(crate) struct Redrive {
     /// Every job that ended failed, exhausted or in review
     #[arg(long, group = "which")]
     pub(crate) all: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  curl -si https://api.example/orders | adjourn explain
+  adjourn explain response.txt --provider github
+  adjourn explain responses.jsonl --json | jq -r .retryAt
+
+It reads what `curl -i` or `curl -sD -` prints, or JSON:
+  {\"status\":429,\"headers\":{\"Retry-After\":\"3\"},\"body\":...,\"received_at\":\"2026-07-10T20:13:47Z\"}
+With one JSON response a line it gives one answer a line. A credential in it is never shown.
+
+Exit status: 0 the response could be read, limit or not; 2 it is no response, or the provider is not known.")]
+pub(crate) struct Explain {
+    /// The file with the response; - or nothing reads stdin
+    #[arg(default_value = "-", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Whose response it is: a provider of adjourn.toml, or a name, title or alias of the catalogue
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// When it was received, RFC 3339 [default: what it says itself, its Date header, or now]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) received_at: Option<Timestamp>,
+}
+
+/// A moment that was typed.
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "is no time; allowed: RFC 3339, such as 2026-07-10T20:13:47Z".to_string())
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  adjourn providers
+  adjourn providers \"Jira Cloud\"
+  adjourn providers --json | jq -r 'select(.scope == \"app\") | .name'
+
+Exit status: 1 if the catalogue has no provider of that name.")]
+pub(crate) struct Providers {
+    /// One provider, by name, title or alias
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The page docs/providers.md
+    #[arg(long, hide = true, conflicts_with_all = ["name", "json"])]
+    pub(crate) markdown: bool,
 }
 
 /// A command that is not built yet takes anything and says so.

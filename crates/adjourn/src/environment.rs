@@ -9,6 +9,8 @@ pub(crate) struct Environment {
     pub(crate) log_filter: Option<String>,
     /// Whether colours are unwanted: NO_COLOR is set to anything but nothing.
     pub(crate) no_color: bool,
+    /// Whether stdin is a terminal.
+    pub(crate) stdin_is_terminal: bool,
     /// Whether stdout is a terminal.
     pub(crate) stdout_is_terminal: bool,
     /// Whether stderr is a terminal.
@@ -20,6 +22,7 @@ impl Environment {
         Self {
             log_filter: Self::variable("RUST_LOG").ok().filter(|filter| !filter.is_empty()),
             no_color: Self::variable("NO_COLOR").is_ok_and(|value| !value.is_empty()),
+            stdin_is_terminal: std::io::stdin().is_terminal(),
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
         }

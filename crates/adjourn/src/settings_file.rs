@@ -1,10 +1,22 @@
 //! `adjourn.toml`: found, read, and its mistakes told with the file's name.
 
-use std::{fs, io};
+use std::{fs, io, path::Path};
 
 use adjourn_http::{Credentials, Settings};
 
-use crate::{ending::Failure, environment::Environment};
+use crate::{
+    cli::{DEFAULT_CONFIG, Everywhere},
+    ending::Failure,
+    environment::Environment,
+};
+
+/// Reads the settings that were named, or those that lie here, for a command that can do without.
+pub(crate) fn read_if_there(everywhere: &Everywhere) -> Result<Option<Settings>, Failure> {
+    if everywhere.config.is_none() && !Path::new(DEFAULT_CONFIG).exists() {
+        return Ok(None);
+    }
+    read(everywhere.config()).map(Some)
+}
 
 /// Reads and checks the settings that `--config` names.
 pub(crate) fn read(config: &str) -> Result<Settings, Failure> {

@@ -24,11 +24,17 @@ mod crash;
 #[path = "cli/demo.rs"]
 mod demo;
 #[cfg(test)]
+#[path = "cli/explain.rs"]
+mod explain;
+#[cfg(test)]
 #[path = "cli/jobs.rs"]
 mod jobs;
 #[cfg(test)]
 #[path = "cli/later.rs"]
 mod later;
+#[cfg(test)]
+#[path = "cli/providers.rs"]
+mod providers;
 #[cfg(test)]
 #[path = "cli/readme.rs"]
 mod readme;

@@ -8,22 +8,6 @@ fn later(command: &str, brought_by: &str, until_then: &str) -> Ended {
     )))
 }
 
-pub(crate) fn explain() -> Ended {
-    later(
-        "explain",
-        "the reading of each provider's own dialect of refusals",
-        "`adjourn job ID` shows how a response was read",
-    )
-}
-
-pub(crate) fn providers() -> Ended {
-    later(
-        "providers",
-        "the catalogue of providers",
-        "name each provider in adjourn.toml; the generic reader takes Retry-After",
-    )
-}
-
 pub(crate) fn simulate() -> Ended {
     later(
         "simulate",

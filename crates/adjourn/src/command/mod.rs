@@ -3,9 +3,11 @@
 mod aws;
 mod cancel;
 mod demo;
+mod explain;
 mod job;
 mod jobs;
 mod later;
+mod providers;
 mod redrive;
 mod run;
 mod send;
@@ -49,8 +51,8 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Ended {
         ),
         (Command::Gate(_), Store::Sqlite(_)) => later::gate(),
         (Command::Gate(_), Store::Aws) => aws::needs_a_table("gate"),
-        (Command::Explain(_), _) => later::explain(),
-        (Command::Providers(_), _) => later::providers(),
+        (Command::Explain(explain), _) => explain::run(&explain, everywhere, environment),
+        (Command::Providers(providers), _) => providers::run(&providers, everywhere.json, environment),
         (Command::Simulate(_), _) => later::simulate(),
         (Command::Doctor(_), _) => later::doctor(),
     }

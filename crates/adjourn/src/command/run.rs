@@ -23,8 +23,8 @@ use crate::{
 pub(crate) fn run(run: &Run, path: &Path, everywhere: &Everywhere, environment: &Environment) -> Ended {
     let bars = progress::bars(environment);
     logging::start(everywhere.verbose, environment, &bars)?;
-    let settings = settings_file::read(&everywhere.config)?;
-    let credentials = settings_file::credentials(&everywhere.config, &settings)?;
+    let settings = settings_file::read(everywhere.config())?;
+    let credentials = settings_file::credentials(everywhere.config(), &settings)?;
     let concurrency = run
         .concurrency
         .and_then(|jobs| usize::try_from(jobs).ok())

@@ -35,7 +35,7 @@ pub(crate) struct Line {
 }
 
 pub(crate) fn run(send: &Send, everywhere: &Everywhere) -> Ended {
-    let settings = settings_file::read(&everywhere.config)?;
+    let settings = settings_file::read(everywhere.config())?;
     let jobs = read(&send.file, &settings)?;
     let lines = match &everywhere.store {
         Store::Sqlite(path) => into_file(path, &jobs, send.revise)?,

@@ -5,18 +5,6 @@ use crate::scene::{Scene, files};
 #[test]
 fn each_says_by_exit_2_what_brings_it_and_what_to_do_until_then() {
     let table: &[(&[&str], &str)] = &[
-        (&["explain", "--provider", "acme", "-"], "dialect"),
-        (
-            &[
-                "explain",
-                "response.txt",
-                "--json",
-                "--received-at",
-                "2026-07-10T20:13:47Z",
-            ],
-            "dialect",
-        ),
-        (&["providers", "hubspot", "--json"], "catalogue"),
         (&["simulate", "--list"], "simulator"),
         (&["simulate", "--scenario", "fair", "--seed", "7"], "simulator"),
         (&["doctor"], "deployment"),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::scene::{Ended, Scene, Server, ended, job, lines};
 
 /// Runs a command of `scene` with its stdout and stderr on a terminal.
-fn on_terminal(scene: &Scene, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+pub(crate) fn on_terminal(scene: &Scene, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
     let plain = scene.command(arguments);
     let mut command = Command::new("python3");
     command
@@ -28,7 +28,7 @@ fn on_terminal(scene: &Scene, arguments: &[&str], environment: &[(&str, &str)]) 
 }
 
 /// Whether a text has a colour in it: a Select Graphic Rendition sequence, which ends in m.
-fn is_coloured(text: &str) -> bool {
+pub(crate) fn is_coloured(text: &str) -> bool {
     text.split("\u{1b}[").skip(1).any(|rest| {
         rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';')
             .starts_with('m')
