@@ -83,7 +83,7 @@ const WORDS: [&str; 11] = [
         r"|billing[ _-]?(?:hard[ _-]?limit|not[ _-]?(?:active|enabled)|disabled|required)|payment[ _-]?required|plan and billing|out of credits|credit balance is too low|no[ _-]?(?:active )?subscription|trial (?:has )?(?:expired|ended)|user disabled"
     ),
     // A permission is missing.
-    r"permission|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|must have|access denied|forbidden|insufficient[ _-]?scope|missing[ _-]?scope|invalid (?:token|key|credentials)|admin rights",
+    r"permission|not (?:authori[sz]ed|permitted|allowed)|unauthori[sz]ed|must have|access denied|insufficient[ _-]?scope|missing[ _-]?scope|invalid (?:token|key|credentials)|admin rights",
     // Room for things, not for calls.
     r"storage|disk|mailbox|max(?:imum)? (?:file|upload) size|seats?\b|projects\b",
     r"concurren|simultaneous|in[ -]parallel|parallel requests|at the same time|in[ -]flight|too many connections",

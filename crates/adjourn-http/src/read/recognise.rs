@@ -50,7 +50,9 @@ impl Seen<'_> {
             };
         }
         match status {
-            402 => Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account),
+            402 if !self.by_contract || self.said.disabled => {
+                Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account)
+            }
             403 | 429 if self.is_disabled() => Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account),
             // A conflict on one record: no limit, but the same call may do soon.
             409 | 423 => Looks::Otherwise(Kind::Concurrency, ScopeHint::Endpoint),
