@@ -17,7 +17,7 @@ mod provider;
 use std::{fmt, sync::Arc, time::Duration};
 
 use adjourn_core::{RateLimitError, Timestamp};
-use adjourn_http::{PlainReader, ReadResponse, Reading, Response};
+use adjourn_http::{PlainReader, ReadResponse, Response};
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, VirtualClock, Worker, fake::FakeQueue};
 
 /// The client of one provider, as an application has it.
@@ -74,8 +74,9 @@ impl Shop {
             body: b"",
             received_at: self.clock.now(),
         };
-        if let Reading::Limited(signal) = PlainReader.read("shop", &read) {
-            return Err(ShopError::Refused(signal.into()));
+        let reading = PlainReader.read("shop", &read);
+        if reading.is_limited() {
+            return Err(ShopError::Refused(reading.into_signal().into()));
         }
         response.error_for_status()?;
         Ok(())

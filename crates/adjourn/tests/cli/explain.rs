@@ -404,3 +404,31 @@ fn on_a_terminal_it_is_coloured_unless_no_color_is_set() {
     let json = on_terminal(&scene, &["explain", "response.txt", "--json"], &[]).ok();
     assert!(!is_coloured(&json.stdout), "{json:?}");
 }
+
+#[test]
+fn the_worked_contracts_read_their_responses() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/contracts");
+    for (example, provider, kind, source) in [
+        ("headers-and-body", "ledger", "daily", "parser"),
+        ("documentation-only", "tides", "daily", "contract"),
+        ("declares-nothing", "corner-shop", "unknown", "parser"),
+    ] {
+        let (response, config) = (format!("{folder}/{example}.http"), format!("{folder}/{example}.toml"));
+        let arguments = [
+            "explain",
+            &response,
+            "--provider",
+            provider,
+            "--config",
+            &config,
+            "--json",
+        ];
+        let told = Scene::new().adjourn(&arguments).ok().json();
+        assert_eq!(
+            (&told["rateLimited"], &told["kind"], &told["source"]),
+            (&json!(true), &json!(kind), &json!(source)),
+            "{example}: {told}"
+        );
+        assert!(told["retryAt"].is_string(), "{example}: {told}");
+    }
+}
