@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use adjourn_http::CatalogueEntry;
+use adjourn_core::Timestamp;
+use adjourn_http::{CatalogueEntry, Contract, Explainer, Pasted};
 use serde_json::{Value, json};
 
 use crate::{
@@ -137,5 +138,31 @@ fn the_page_of_the_documentation_is_fresh() {
         found == page,
         "docs/providers.md is not what the catalogue says (line {}): run `make docs`",
         differs.unwrap_or_else(|| found.lines().count().min(page.lines().count())) + 1
+    );
+}
+
+#[test]
+fn the_provider_that_contributing_shows_is_one_with_a_case_that_holds() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../CONTRIBUTING.md");
+    let page = fs::read_to_string(path).unwrap();
+    let file = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let contract = Contract::parse(file).unwrap_or_else(|error| panic!("{error}"));
+    assert!(contract.title.is_some() && contract.source.is_some() && contract.read_on.is_some());
+    assert!(contract.basis.is_some() && !contract.limits.is_empty() && !contract.signals.is_empty());
+    let [case] = contract.cases.as_slice() else {
+        panic!("it shows one case")
+    };
+    let response = json!({"status": case.status, "headers": case.headers, "received_at": case.received_at});
+    let now = Timestamp::EPOCH;
+    let pasted = Pasted::read(response.to_string().as_bytes(), None, now).unwrap();
+    let told = Explainer::default().contract(contract.clone()).explain(&pasted);
+    assert_eq!(
+        (told.rate_limited, told.kind, told.scope_hint, told.retry_at),
+        (
+            case.expect.limited,
+            case.expect.kind,
+            case.expect.scope,
+            Timestamp::parse(case.expect.retry_at.as_deref().unwrap())
+        )
     );
 }

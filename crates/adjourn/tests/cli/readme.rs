@@ -104,3 +104,14 @@ fn the_readmes_example_runs_as_it_says() {
         "one job was deferred, and its history says so: {deferred:?}"
     );
 }
+
+#[test]
+fn the_readme_s_response_is_explained_as_it_shows() {
+    let readme = read("README.md");
+    let scene = Scene::new();
+    scene.write("response.txt", &block(&readme, "http", 0));
+    let mut explain = scene.command(&["explain", "response.txt", "--provider", "github"]);
+    explain.env("TZ", "UTC");
+    let said = crate::scene::ended(explain).ok();
+    assert_eq!(said.stdout, block(&readme, "text", 0));
+}
