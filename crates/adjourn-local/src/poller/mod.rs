@@ -5,10 +5,13 @@ mod pace;
 mod progress;
 mod run;
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, pin::pin, time::Duration};
 
 use adjourn_worker::{Handler, Worker};
-use tokio::sync::watch;
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinSet,
+};
 
 use crate::{Store, StoreError};
 pub use progress::Progress;
@@ -81,13 +84,40 @@ impl Poller {
         options: PollerOptions,
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), StoreError> {
-        let mut run = Run::new(worker, store, options);
-        run.until_stopped(shutdown).await;
-        run.tell_last().await;
-        match run.failure {
-            Some(error) => Err(error),
-            None => Ok(()),
+        let (stop, stopped) = oneshot::channel();
+        // A task of its own, among those of the jobs: a caller's thread that only waits would have to be woken for each job
+        // that ends. It ends with this future.
+        let mut polling = JoinSet::new();
+        polling.spawn(poll(Run::new(worker, store, options), stopped));
+        let mut shutdown = pin!(shutdown);
+        let ended = tokio::select! {
+            ended = polling.join_next() => ended,
+            () = &mut shutdown => {
+                // It may be at its end already.
+                let _ = stop.send(());
+                polling.join_next().await
+            }
+        };
+        match ended {
+            Some(Ok(ended)) => ended,
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Some(Err(_)) | None => Err(StoreError::internal("the poller broke off")),
         }
+    }
+}
+
+async fn poll<H: Handler>(mut run: Run<H>, stopped: oneshot::Receiver<()>) -> Result<(), StoreError> {
+    run.until_stopped(async {
+        // A sender that is gone is no wish to stop.
+        if stopped.await.is_err() {
+            std::future::pending().await
+        }
+    })
+    .await;
+    run.tell_last().await;
+    match run.failure {
+        Some(error) => Err(error),
+        None => Ok(()),
     }
 }
 

@@ -29,8 +29,9 @@ impl Pace {
         self.began = Some(now);
     }
 
-    /// A take is back: how many to hold beside those that run. By Little's law as many as end while two takes are under way;
-    /// two, since the first is on its way already when its jobs are missed. None while nothing is known of the jobs.
+    /// A take is back: how many to hold beside those that run. By Little's law as many as end while four takes are under
+    /// way: the next take is asked for once half of them are used up, and the other half has to last for a take that finds
+    /// a commit before it in the way, as this one may not have. None while nothing is known of the jobs.
     pub(super) fn ahead(&mut self, concurrency: usize, now: Timestamp) -> usize {
         // Clocks here count milliseconds. Over many jobs that evens out, so the mean is finer; all together took one at least.
         if let Some(mean) = self.busy.max(Duration::from_millis(1)).checked_div(self.jobs) {
@@ -44,7 +45,7 @@ impl Pace {
         let mean = mean.as_micros().max(1);
         let taking = now.since(began).max(Duration::from_millis(1)).as_micros();
         let slots = u128::try_from(concurrency).unwrap_or(u128::MAX);
-        let ahead = slots.saturating_mul(taking).saturating_mul(2) / mean;
+        let ahead = slots.saturating_mul(taking).saturating_mul(4) / mean;
         usize::try_from(ahead.min(slots.saturating_mul(MOST_AHEAD))).unwrap_or(usize::MAX)
     }
 }
@@ -63,16 +64,16 @@ mod tests {
 
     #[test]
     fn fast_jobs_are_taken_as_far_ahead_as_the_disk_is_slow() {
-        assert_eq!(ahead(10, 5), 10);
-        assert_eq!(ahead(1, 5), 100);
-        assert_eq!(ahead(0, 1), 200, "ten jobs within a millisecond");
+        assert_eq!(ahead(10, 5), 20);
+        assert_eq!(ahead(1, 5), 200);
+        assert_eq!(ahead(0, 1), 400, "ten jobs within a millisecond");
         assert_eq!(ahead(1, 500), 640, "and no further");
     }
 
     #[test]
     fn slow_jobs_are_left_to_who_can_start_them() {
         assert_eq!(ahead(1000, 5), 0);
-        assert_eq!(ahead(100, 5), 1);
+        assert_eq!(ahead(100, 5), 2);
     }
 
     #[test]
@@ -82,10 +83,10 @@ mod tests {
         pace.take_began(start);
         assert_eq!(pace.ahead(10, start + Duration::from_secs(1)), 0);
         pace.performed(Duration::from_millis(1));
-        assert_eq!(pace.ahead(10, start + Duration::from_millis(4)), 80);
+        assert_eq!(pace.ahead(10, start + Duration::from_millis(4)), 160);
         assert_eq!(
             pace.ahead(10, start + Duration::from_millis(2)),
-            40,
+            80,
             "the last mean still holds"
         );
     }
