@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::OnceCell};
 
 use serde_json::{Map, Value};
 
-use super::xml;
+use super::{phrases::Said, xml};
 
 /// The part of a body that is read, at most [`READ_BYTES`](crate::READ_BYTES).
 #[derive(Debug)]
@@ -12,6 +12,7 @@ pub(super) struct Body<'a> {
     bytes: &'a [u8],
     text: OnceCell<Cow<'a, str>>,
     value: OnceCell<Option<Value>>,
+    said: OnceCell<Said>,
 }
 
 impl<'a> Body<'a> {
@@ -20,12 +21,16 @@ impl<'a> Body<'a> {
             bytes: bytes.get(..crate::READ_BYTES).unwrap_or(bytes),
             text: OnceCell::new(),
             value: OnceCell::new(),
+            said: OnceCell::new(),
         }
     }
 
     /// Its text; what is no UTF-8 is replaced.
     pub(super) fn text(&self) -> &str {
-        self.text.get_or_init(|| String::from_utf8_lossy(self.bytes))
+        self.text.get_or_init(|| match std::str::from_utf8(self.bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(self.bytes),
+        })
     }
 
     /// Its JSON, or its XML as objects; none where it is neither, or broken.
@@ -58,6 +63,17 @@ impl<'a> Body<'a> {
                 .is_some_and(|head| head.eq_ignore_ascii_case(with))
         };
         begins(b"<!doctype html") || begins(b"<html") || begins(b"<head") || begins(b"<body") || begins(b"<h1")
+    }
+
+    /// What it says in words that providers share; a page for people says nothing.
+    pub(super) fn said(&self) -> Said {
+        *self.said.get_or_init(|| {
+            if self.is_html() {
+                Said::default()
+            } else {
+                Said::in_text(self.text())
+            }
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {

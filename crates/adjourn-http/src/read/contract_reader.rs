@@ -92,13 +92,7 @@ pub(crate) fn read(
         provider,
         contract,
         response,
-        places: Places {
-            headers: response.headers,
-            body: &body,
-            clock,
-            ietf: &ietf,
-            resets: &resets,
-        },
+        places: Places::new(response.headers, &body, clock, &ietf, &resets),
     };
     let limits = ietf.iter().chain(&resets).map(state).collect();
     reader.read(hook, ignored).with_limits(limits)
@@ -266,12 +260,7 @@ impl Reader<'_> {
     }
 
     fn said(&self) -> Said {
-        let body = self.places.body;
-        if body.is_html() {
-            Said::default()
-        } else {
-            Said::in_text(body.text())
-        }
+        self.places.body.said()
     }
 
     /// The limit of which nothing remains, by all headers.

@@ -47,15 +47,16 @@ fn look(value: &Value, parent: &str, depth: usize, left: &mut usize, found: &mut
         Value::Object(members) => {
             for (name, member) in members {
                 *left = left.saturating_sub(1);
-                let text = scalar(member);
-                match (text, by_name(name, parent)) {
-                    (Some(text), Some(named)) => found.push(Field {
+                if matches!(member, Value::Array(_) | Value::Object(_)) {
+                    look(member, name, depth + 1, left, found);
+                } else if let Some(named) = by_name(name, parent)
+                    && let Some(text) = scalar(member)
+                {
+                    found.push(Field {
                         name: name.clone(),
                         text,
                         named,
-                    }),
-                    (Some(_), None) => {}
-                    (None, _) => look(member, name, depth + 1, left, found),
+                    });
                 }
             }
         }
@@ -83,16 +84,17 @@ fn plain(number: &serde_json::Number) -> String {
 }
 
 fn by_name(name: &str, parent: &str) -> Option<Named> {
-    // No such name is longer; the names of a customer's own fields may be.
-    if name.len() > 40 {
+    // No such name is shorter or longer; the names of a customer's own fields may be.
+    let mut letters = [0; 40];
+    if name.len() < 5 || name.len() > letters.len() {
         return None;
     }
-    let plain: String = name
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    Some(match plain.as_str() {
+    let mut length = 0;
+    for (place, byte) in letters.iter_mut().zip(name.bytes().filter(u8::is_ascii_alphanumeric)) {
+        *place = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    Some(match std::str::from_utf8(letters.get(..length)?).ok()? {
         "retryafter"
         | "retryafterseconds"
         | "retryaftersecs"

@@ -190,7 +190,10 @@ impl<'a> Group<'a> {
 
 /// What a header's name says: its part, what it counts in, and what tells its limit from others.
 fn by_name(name: &str) -> Option<(Role, Unit, String)> {
-    let related = name.contains("limit") || name.contains("quota") || name.contains("throttl");
+    let related = name
+        .as_bytes()
+        .windows(5)
+        .any(|part| matches!(part, b"limit" | b"quota" | b"throt"));
     if !related || name.len() > 80 || name.starts_with("ratelimit") && is_ietf(name) || name.contains("retry") {
         return None;
     }

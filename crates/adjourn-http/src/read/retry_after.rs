@@ -94,7 +94,7 @@ fn counts_millis(name: &HeaderName, kin: Kin) -> Option<bool> {
     let millis = match name {
         RETRY_AFTER => false,
         RETRY_AFTER_MS => true,
-        _ if !kin.relatives || !name.contains("retry") => return None,
+        _ if !kin.relatives || name.len() < 8 || !ends_like_retry(name) => return None,
         _ if name.ends_with("-retry-after") || name.ends_with("retry-after-seconds") || name.ends_with("-retry-in") => {
             false
         }
@@ -104,11 +104,16 @@ fn counts_millis(name: &HeaderName, kin: Kin) -> Option<bool> {
     (if millis { kin.millis } else { kin.seconds }).then_some(millis)
 }
 
+/// A look at the end of a name that rules nearly every header out at once.
+fn ends_like_retry(name: &str) -> bool {
+    ["after", "ms", "seconds", "in"].iter().any(|end| name.ends_with(end)) && name.contains("retry")
+}
+
 /// A header's value as text; bytes that are no UTF-8 are replaced.
 pub(super) fn text(value: &[u8]) -> Cow<'_, str> {
-    match String::from_utf8_lossy(value) {
-        Cow::Borrowed(text) => Cow::Borrowed(text.trim_ascii()),
-        Cow::Owned(text) => Cow::Owned(text.trim_ascii().to_string()),
+    match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text.trim_ascii()),
+        Err(_) => Cow::Owned(String::from_utf8_lossy(value).trim_ascii().to_string()),
     }
 }
 

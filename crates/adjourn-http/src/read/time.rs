@@ -1,6 +1,6 @@
 //! The moment of a response: which place names it, in the order of the parsers.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell};
 
 use adjourn_core::{Signal, Source};
 use http::HeaderMap;
@@ -74,9 +74,32 @@ pub(super) struct Places<'a> {
     pub(super) clock: ProviderClock,
     pub(super) ietf: &'a [Bucket<'a>],
     pub(super) resets: &'a [Bucket<'a>],
+    asked: OnceCell<Read>,
+    of_body: OnceCell<Read>,
 }
 
-impl Places<'_> {
+/// What some places told, and what of them was passed over.
+type Read = (Option<Told>, Vec<Ignored>);
+
+impl<'a> Places<'a> {
+    pub(super) fn new(
+        headers: &'a HeaderMap,
+        body: &'a Body<'a>,
+        clock: ProviderClock,
+        ietf: &'a [Bucket<'a>],
+        resets: &'a [Bucket<'a>],
+    ) -> Self {
+        Self {
+            headers,
+            body,
+            clock,
+            ietf,
+            resets,
+            asked: OnceCell::new(),
+            of_body: OnceCell::new(),
+        }
+    }
+
     /// The moment that the first of the parsers names that names one.
     pub(super) fn by(&self, parsers: &[Parser], ignored: &mut Vec<Ignored>) -> Option<Told> {
         let mut index = 0;
@@ -91,7 +114,13 @@ impl Places<'_> {
                 }
                 Parser::Ietf => self.by_buckets(self.ietf, "ietf", ignored),
                 Parser::ResetHeaders => self.by_buckets(self.resets, "reset-headers", ignored),
-                Parser::Body => self.by_body(ignored),
+                Parser::Body => {
+                    let read = self.of_body.get_or_init(|| {
+                        let mut unused = Vec::new();
+                        (self.by_body(&mut unused), unused)
+                    });
+                    self.once(read, ignored)
+                }
                 Parser::ShopifyCost => vendor::shopify_cost(self.body, &self.clock),
                 Parser::From(place) => self.at(place, ignored).map(|told| Told {
                     source: Source::Parser,
@@ -107,12 +136,30 @@ impl Places<'_> {
 
     /// What `Retry-After` and its kin name.
     pub(super) fn by_retry_after(&self, seconds: bool, millis: bool, ignored: &mut Vec<Ignored>) -> Option<Told> {
-        let kin = retry_after::Kin {
-            seconds,
-            millis,
-            relatives: true,
+        let read = || {
+            let kin = retry_after::Kin {
+                seconds,
+                millis,
+                relatives: true,
+            };
+            let mut unused = Vec::new();
+            let told = retry_after::named(self.headers, &self.clock, kin, &mut unused);
+            (told.map(|moment| Told::by_header(&moment)), unused)
         };
-        retry_after::named(self.headers, &self.clock, kin, ignored).map(|moment| Told::by_header(&moment))
+        if seconds && millis {
+            return self.once(self.asked.get_or_init(read), ignored);
+        }
+        self.once(&read(), ignored)
+    }
+
+    /// What was read before is told again, and what it passed over is named once.
+    fn once(&self, (told, unused): &Read, ignored: &mut Vec<Ignored>) -> Option<Told> {
+        for one in unused {
+            if !ignored.contains(one) {
+                ignored.push(one.clone());
+            }
+        }
+        told.clone()
     }
 
     /// The reset of the limit that refused.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use adjourn_core::{Fault, Kind, Outcome, Signal};
+use adjourn_core::{Fault, Kind, Outcome, Signal, Timestamp};
 use http::StatusCode;
 
-use crate::{Executed, Provider, Reading};
+use crate::{Executed, LimitState, Provider, Reading};
 
 /// What a call came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub struct Answer {
     pub status: Option<u16>,
     /// The response's body, where the settings say that it is stored.
     pub result: Option<String>,
+    /// The state of the provider's limits, as far as the headers of a response of any status tell it: what pacing learns from.
+    pub limits: Vec<LimitState>,
+    /// The moment before which the provider wants no further call, also where this one went well.
+    pub not_before: Option<Timestamp>,
 }
 
 impl Answer {
@@ -25,6 +29,8 @@ impl Answer {
             outcome,
             status: None,
             result: None,
+            limits: Vec::new(),
+            not_before: None,
         }
     }
 }
@@ -96,9 +102,8 @@ pub(super) fn unfollowed(provider: &Provider, status: StatusCode, why: &str) -> 
         provider.name()
     );
     Answer {
-        outcome: Outcome::Rejected(fault(status, &words)),
         status: Some(status.as_u16()),
-        result: None,
+        ..Answer::of(Outcome::Rejected(fault(status, &words)))
     }
 }
 

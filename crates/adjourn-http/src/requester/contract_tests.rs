@@ -15,6 +15,10 @@ fn at(text: &str) -> Timestamp {
 }
 
 async fn outcome(settings: &str, answer: Act) -> Outcome {
+    perform(settings, answer).await.outcome
+}
+
+async fn perform(settings: &str, answer: Act) -> Answer {
     let server = Loopback::playing(vec![answer]).await;
     let text = format!("[providers.acme]\nbase_url = \"{}\"\n{settings}", server.url);
     let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -22,10 +26,7 @@ async fn outcome(settings: &str, answer: Act) -> Outcome {
     let requester = Requester::new(settings, Credentials::default(), reader, Arc::new(|| at(NOW))).unwrap();
     let job =
         HttpJob::parse(r#"{"provider":"acme","method":"POST","path":"/exports","scope":{"entity":"7"}}"#).unwrap();
-    requester
-        .perform(&job, "m-1", at(NOW) + Duration::from_secs(900))
-        .await
-        .outcome
+    requester.perform(&job, "m-1", at(NOW) + Duration::from_secs(900)).await
 }
 
 fn throttled(outcome: Outcome) -> adjourn_core::Signal {
@@ -121,4 +122,14 @@ async fn a_refusal_closes_what_it_concerns() {
         (signal.closes(), signal.closes_too()),
         (None, &[ScopeKey::provider("acme")][..])
     );
+}
+
+#[tokio::test]
+async fn a_success_tells_what_remains_and_advises_the_next_call() {
+    let headers = "x-ratelimit-limit: 100\r\nx-ratelimit-remaining: 0\r\nx-ratelimit-reset: 20\r\n";
+    let answer = perform("", Act::status(200, headers, "")).await;
+    assert_eq!(answer.outcome, Outcome::Done);
+    let [limit] = answer.limits.try_into().unwrap();
+    assert_eq!((limit.limit, limit.remaining), (Some(100), Some(0)));
+    assert_eq!(answer.not_before, Some(at("2026-07-10T20:14:07Z")));
 }

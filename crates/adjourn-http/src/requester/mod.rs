@@ -196,6 +196,7 @@ impl Requester {
         };
         let floor_ms = provider.contract().and_then(|contract| contract.min_retry_after_ms);
         let scopes = reading.scopes().to_vec();
+        let (limits, not_before) = (reading.limits().to_vec(), reading.not_before());
         let outcome = match meaning(provider.name(), status, reading, floor_ms, said) {
             Outcome::Throttled(signal) => {
                 let contract = provider.contract().map(AsRef::as_ref);
@@ -207,6 +208,8 @@ impl Requester {
             outcome,
             status: Some(status.as_u16()),
             result: None,
+            limits,
+            not_before,
         };
         if answer.outcome == Outcome::Done && provider.results() == Results::Store {
             if whole {
