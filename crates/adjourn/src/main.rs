@@ -10,6 +10,7 @@ mod listed;
 mod logging;
 mod moment;
 mod named;
+mod no_response;
 mod paint;
 mod progress;
 mod report;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use adjourn_core::Timestamp;
-use adjourn_http::{Explainer, Pasted, PastedError};
+use adjourn_http::{Explainer, Pasted};
 use adjourn_worker::{Clock, SystemClock};
 use serde::de::IgnoredAny;
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::{
     environment::Environment,
     explained::{self, Reader},
     lines::Lines,
-    named,
+    named, no_response,
     paint::Paint,
     settings_file,
 };
@@ -83,7 +83,7 @@ impl Answers {
         }
         let text = lines.rest().map_err(unread)?;
         let pasted = Pasted::read(&text, self.received_at, SystemClock.now())
-            .map_err(|error| Failure::bad(format!("{name}: {}", no_response(&text, &error))))?;
+            .map_err(|error| Failure::bad(format!("{name}: {}", no_response::with_text(&text, &error))))?;
         self.one(&mut out, &pasted)?;
         Ok(out.flush()?)
     }
@@ -105,7 +105,7 @@ impl Answers {
             // In words, a lone response has a whole answer.
             if responses == 0 && !self.as_json && lines.peek().map_err(unread)?.is_none() {
                 let pasted = Pasted::read(&line, self.received_at, SystemClock.now())
-                    .map_err(|error| Failure::bad(format!("{name}: {error}")))?;
+                    .map_err(|error| Failure::bad(format!("{name}: {}", no_response::with_text(&line, &error))))?;
                 self.one(out, &pasted)?;
                 return Ok(out.flush()?);
             }
@@ -139,12 +139,12 @@ impl Answers {
                 }
                 return Ok(true);
             }
-            Some(Err(error)) => error,
+            Some(Err(error)) => no_response::with_object(line, &error),
             None => return Ok(true),
         };
         // Its place in the answers is kept, so that they can be told apart by position.
         if self.as_json {
-            writeln!(out, "{}", json!({ "error": error.to_string(), "line": number }))?;
+            writeln!(out, "{}", json!({ "error": error, "line": number }))?;
         } else {
             writeln!(out, "{number:>6}  no response")?;
         }
@@ -158,18 +158,4 @@ fn is_whole_object(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     line.first() == Some(&b'{') && !serde_json::from_slice::<IgnoredAny>(line).is_err_and(|error| error.is_eof())
-}
-
-/// What was found instead of a response, and what is allowed. Nothing of it is repeated: it may hold a credential.
-fn no_response(text: &[u8], error: &PastedError) -> String {
-    let text = text.trim_ascii();
-    let found = match text.first() {
-        None => "found nothing",
-        Some(b'{') => return error.to_string(),
-        Some(b'[') => "found a JSON list (`jq -c '.[]'` makes it one response a line)",
-        Some(b'<') => "found markup without a status line (`curl -i` prints it)",
-        Some(_) if std::str::from_utf8(text).is_err() || text.contains(&0) => "found bytes that are no text",
-        Some(_) => "found text without a status line",
-    };
-    format!("{found}: {error}")
 }
