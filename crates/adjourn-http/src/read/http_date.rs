@@ -16,7 +16,9 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     if !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return None;
     }
-    rfc_850(text, now).or_else(|| standard(text)).or_else(|| loose(text))
+    // A dash stands in the one form whose year has two digits, which needs to know the century.
+    let two_digits = if text.contains('-') { rfc_850(text, now) } else { None };
+    two_digits.or_else(|| standard(text)).or_else(|| loose(text))
 }
 
 /// Whether a text is a weekday's name, whole or in three letters.

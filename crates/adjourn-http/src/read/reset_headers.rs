@@ -78,10 +78,10 @@ fn lists(entry: &LimitHeaders, name: &str) -> bool {
 struct Group<'a> {
     stem: String,
     entry: Option<&'a LimitHeaders>,
-    limit: Vec<String>,
-    remaining: Vec<String>,
-    used: Vec<String>,
-    resets: Vec<(&'a str, Unit, Vec<String>)>,
+    limit: Vec<Cow<'a, str>>,
+    remaining: Vec<Cow<'a, str>>,
+    used: Vec<Cow<'a, str>>,
+    resets: Vec<(&'a str, Unit, Vec<Cow<'a, str>>)>,
 }
 
 impl<'a> Group<'a> {
@@ -107,13 +107,18 @@ impl<'a> Group<'a> {
         any.then_some(group)
     }
 
-    fn add(&mut self, role: Role, name: &'a str, unit: Unit, text: Cow<'_, str>) {
-        let parts = retry_after::tokens(&text).map(str::to_string);
+    fn add(&mut self, role: Role, name: &'a str, unit: Unit, text: Cow<'a, str>) {
+        let parts: Vec<Cow<'a, str>> = match text {
+            Cow::Borrowed(text) => retry_after::tokens(text).map(Cow::Borrowed).collect(),
+            Cow::Owned(text) => retry_after::tokens(&text)
+                .map(|part| Cow::Owned(part.to_string()))
+                .collect(),
+        };
         match role {
             Role::Limit => self.limit.extend(parts),
             Role::Remaining => self.remaining.extend(parts),
             Role::Used => self.used.extend(parts),
-            Role::Reset => self.resets.push((name, unit, parts.collect())),
+            Role::Reset => self.resets.push((name, unit, parts)),
         }
     }
 
@@ -126,7 +131,7 @@ impl<'a> Group<'a> {
         let positions = self.remaining.len().max(self.used.len()).max(1);
         let mut buckets = Vec::new();
         for position in 0..positions {
-            let amount = |texts: &[String]| texts.get(position).and_then(|text| number::amount(text));
+            let amount = |texts: &[Cow<'_, str>]| texts.get(position).and_then(|text| number::amount(text));
             let window = self
                 .entry
                 .and_then(|entry| entry.windows.get(position))
@@ -176,7 +181,7 @@ impl<'a> Group<'a> {
                     Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
                         latest = Some(Reset {
                             header: Cow::Borrowed(header),
-                            raw: raw.clone(),
+                            raw: raw.to_string(),
                             found,
                         });
                     }
@@ -194,49 +199,39 @@ fn by_name(name: &str) -> Option<(Role, Unit, String)> {
         .as_bytes()
         .windows(5)
         .any(|part| matches!(part, b"limit" | b"quota" | b"throt"));
-    if !related || name.len() > 80 || name.starts_with("ratelimit") && is_ietf(name) || name.contains("retry") {
+    if !related || name.len() > 80 || is_ietf(name) {
         return None;
     }
-    let mut tokens: Vec<&str> = name.split(['-', '_']).collect();
-    tokens.retain(|token| !matches!(*token, "x" | "ratelimit" | "ratelimits" | "rate"));
-    if name.contains("rate-limit") || name.contains("rate_limit") {
-        // The "limit" of "rate-limit" is no part of its own.
-        if let Some(at) = tokens.iter().position(|token| *token == "limit") {
-            tokens.remove(at);
+    let (mut role, mut unit, mut stem) = (None, Unit::Auto, String::new());
+    // A word for a limit is its part of the state only where no other word is.
+    let (mut limit, mut after_rate) = (false, false);
+    for token in name.split(['-', '_']) {
+        let of_rate = std::mem::replace(&mut after_rate, token == "rate");
+        match token {
+            "x" | "ratelimit" | "ratelimits" | "rate" => {}
+            "limit" if of_rate => {}
+            "retry" => return None,
+            "remaining" | "left" | "available" if role.is_none() => role = Some(Role::Remaining),
+            "reset" | "resets" | "resettime" if role.is_none() => role = Some(Role::Reset),
+            "resetafter" if role.is_none() => {
+                role = Some(Role::Reset);
+                unit = Unit::S;
+            }
+            "used" | "usage" | "consumed" | "current" if role.is_none() => role = Some(Role::Used),
+            "after" | "in" if role == Some(Role::Reset) => unit = Unit::S,
+            "ms" | "milliseconds" | "millis" if role == Some(Role::Reset) => unit = Unit::Ms,
+            "at" | "time" | "on" | "date" | "epoch" | "timestamp" | "utc" if role == Some(Role::Reset) => {}
+            "limit" | "max" | "total" | "quota" if !limit => limit = true,
+            _ => {
+                if !stem.is_empty() {
+                    stem.push('-');
+                }
+                stem.push_str(token);
+            }
         }
     }
-    let mut role = None;
-    for (index, token) in tokens.iter().enumerate() {
-        let found = match *token {
-            "remaining" | "left" | "available" => Role::Remaining,
-            "reset" | "resets" | "resettime" | "resetafter" => Role::Reset,
-            "used" | "usage" | "consumed" | "current" => Role::Used,
-            _ => continue,
-        };
-        role = Some((found, index));
-        break;
-    }
-    let (role, at) = role.or_else(|| {
-        let at = tokens
-            .iter()
-            .position(|token| matches!(*token, "limit" | "max" | "total" | "quota"))?;
-        Some((Role::Limit, at))
-    })?;
-    let role_word = tokens.remove(at);
-    let mut unit = if role_word == "resetafter" { Unit::S } else { Unit::Auto };
-    tokens.retain(|token| match *token {
-        "after" | "in" if role == Role::Reset => {
-            unit = Unit::S;
-            false
-        }
-        "ms" | "milliseconds" | "millis" if role == Role::Reset => {
-            unit = Unit::Ms;
-            false
-        }
-        "at" | "time" | "on" | "date" | "epoch" | "timestamp" | "utc" if role == Role::Reset => false,
-        _ => true,
-    });
-    Some((role, unit, tokens.join("-")))
+    let role = role.or_else(|| limit.then_some(Role::Limit))?;
+    Some((role, unit, stem))
 }
 
 /// The fields of the IETF draft, which have their own parser.
@@ -248,6 +243,9 @@ fn is_ietf(name: &str) -> bool {
 }
 
 fn kind_by_name(stem: &str) -> Kind {
+    if stem.is_empty() {
+        return Kind::Unknown;
+    }
     let has = |words: &[&str]| words.iter().any(|word| stem.contains(word));
     if has(&["month"]) {
         Kind::Monthly
@@ -302,9 +300,9 @@ mod tests {
                 "x-app-limit-24hour-remaining",
                 Role::Remaining,
                 Unit::Auto,
-                "app-limit-24hour",
+                "app-24hour",
             ),
-            ("x-app-limit-24hour-reset", Role::Reset, Unit::Auto, "app-limit-24hour"),
+            ("x-app-limit-24hour-reset", Role::Reset, Unit::Auto, "app-24hour"),
             ("x-sib-ratelimit-reset", Role::Reset, Unit::Auto, "sib"),
             ("x-daylimit-remaining", Role::Remaining, Unit::Auto, "daylimit"),
             ("ratelimit-resets-at", Role::Reset, Unit::Auto, ""),
