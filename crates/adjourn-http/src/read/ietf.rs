@@ -31,8 +31,8 @@ pub(super) fn buckets<'h>(
     clock: &ProviderClock,
     ignored: &mut Vec<Ignored>,
 ) -> Vec<Bucket<'h>> {
-    let names = ["ratelimit", "ratelimit-reset", "ratelimit-remaining"];
-    if !names.iter().any(|name| headers.contains_key(*name)) {
+    let tells = |name: &str| matches!(name, "ratelimit" | "ratelimit-reset" | "ratelimit-remaining");
+    if !headers.keys().any(|name| tells(name.as_str())) {
         return Vec::new();
     }
     if headers.contains_key(header::AGE) {

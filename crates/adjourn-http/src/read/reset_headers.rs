@@ -81,7 +81,7 @@ struct Group<'a> {
     limit: Vec<Cow<'a, str>>,
     remaining: Vec<Cow<'a, str>>,
     used: Vec<Cow<'a, str>>,
-    resets: Vec<(&'a str, Unit, Vec<Cow<'a, str>>)>,
+    resets: Vec<(&'a str, Unit, usize, Cow<'a, str>)>,
 }
 
 impl<'a> Group<'a> {
@@ -108,17 +108,27 @@ impl<'a> Group<'a> {
     }
 
     fn add(&mut self, role: Role, name: &'a str, unit: Unit, text: Cow<'a, str>) {
-        let parts: Vec<Cow<'a, str>> = match text {
-            Cow::Borrowed(text) => retry_after::tokens(text).map(Cow::Borrowed).collect(),
-            Cow::Owned(text) => retry_after::tokens(&text)
-                .map(|part| Cow::Owned(part.to_string()))
-                .collect(),
-        };
+        match text {
+            Cow::Borrowed(text) if !text.contains(',') => self.put(role, name, unit, 0, Cow::Borrowed(text)),
+            Cow::Borrowed(text) => {
+                for (position, part) in retry_after::tokens(text).enumerate() {
+                    self.put(role, name, unit, position, Cow::Borrowed(part));
+                }
+            }
+            Cow::Owned(text) => {
+                for (position, part) in retry_after::tokens(&text).enumerate() {
+                    self.put(role, name, unit, position, Cow::Owned(part.to_string()));
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, role: Role, name: &'a str, unit: Unit, position: usize, part: Cow<'a, str>) {
         match role {
-            Role::Limit => self.limit.extend(parts),
-            Role::Remaining => self.remaining.extend(parts),
-            Role::Used => self.used.extend(parts),
-            Role::Reset => self.resets.push((name, unit, parts)),
+            Role::Limit => self.limit.push(part),
+            Role::Remaining => self.remaining.push(part),
+            Role::Used => self.used.push(part),
+            Role::Reset => self.resets.push((name, unit, position, part)),
         }
     }
 
@@ -168,25 +178,22 @@ impl<'a> Group<'a> {
         ignored: &mut Vec<Ignored>,
     ) -> Option<Reset<'a>> {
         let mut latest: Option<Reset<'a>> = None;
-        for (header, unit, texts) in &self.resets {
-            // More moments than limits: which is whose cannot be told.
-            let mine = if positions == 1 {
-                texts.as_slice()
-            } else {
-                texts.get(position..=position).unwrap_or_default()
-            };
-            for raw in mine {
-                match value::moment(raw, *unit, clock) {
-                    None => ignored.push(Ignored::new(header, raw, "is no time that can be believed")),
-                    Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
-                        latest = Some(Reset {
-                            header: Cow::Borrowed(header),
-                            raw: raw.to_string(),
-                            found,
-                        });
-                    }
-                    Some(_) => {}
+        // More moments than limits: which is whose cannot be told.
+        let mine = self
+            .resets
+            .iter()
+            .filter(|(_, _, place, _)| positions == 1 || *place == position);
+        for (header, unit, _, raw) in mine {
+            match value::moment(raw, *unit, clock) {
+                None => ignored.push(Ignored::new(header, raw, "is no time that can be believed")),
+                Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
+                    latest = Some(Reset {
+                        header: Cow::Borrowed(header),
+                        raw: raw.to_string(),
+                        found,
+                    });
                 }
+                Some(_) => {}
             }
         }
         latest
