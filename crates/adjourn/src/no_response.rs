@@ -17,12 +17,15 @@ pub(crate) fn with_text(text: &[u8], error: &PastedError) -> String {
     format!("{found}: {error}")
 }
 
+/// Whether a field's value is of the right type.
+type IsSound = fn(&Value) -> bool;
+
 /// What is wrong with a JSON object: the field of the wrong type, where that is all.
 pub(crate) fn with_object(text: &[u8], error: &PastedError) -> String {
     let Ok(object) = serde_json::from_slice::<Value>(text) else {
         return error.to_string();
     };
-    let fields: [(&str, fn(&Value) -> bool, &str); 4] = [
+    let fields: [(&str, IsSound, &str); 4] = [
         (
             "status",
             |value| value.as_u64().is_some_and(|n| n <= 999),
