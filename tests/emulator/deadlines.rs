@@ -1,4 +1,5 @@
-//! The end of an invocation: a provider that hangs costs its own job one attempt and nobody else anything.
+//! The end of an invocation, in time or not: a provider that hangs or a process that dies costs its own job one call and
+//! nobody else anything.
 
 use super::{
     deployed::{Deployed, Setup, envelope, job},
@@ -51,4 +52,23 @@ async fn a_call_that_would_outlast_the_invocation_is_cut_in_time_to_settle_it() 
     assert_eq!(deployed.invoke(&messages).await, r#"{"batchItemFailures":[]}"#);
     let copy = deployed.account.receive(&deployed.queue, 1).await.remove(0);
     assert_eq!(envelope(&copy)["failures"], 1);
+}
+
+#[tokio::test]
+async fn a_process_that_dies_in_a_call_loses_nothing_and_repeats_it_with_the_same_key() {
+    let provider = Provider::start(|_, before| if before == 0 { Answer::Silence } else { Answer::Done }).await;
+    let setup = Setup {
+        visibility_s: 4,
+        ..Setup::default()
+    };
+    let deployed = Deployed::new(&provider.url, setup).await;
+    deployed.send(&job("a", "/orders")).await;
+    provider.called(1).await;
+    // New code ends the process while its call is in flight; nothing of it could be settled.
+    deployed.restart().await;
+    let calls = provider.called(2).await;
+    assert_eq!(calls[0].headers["idempotency-key"], calls[1].headers["idempotency-key"]);
+    deployed.account.settles(&deployed.queue, [0, 0, 0]).await;
+    assert_eq!(provider.calls().len(), 2);
+    assert_eq!(deployed.account.counts(&deployed.dead).await, [0, 0, 0]);
 }
