@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 use super::{phrases::Said, xml};
 
+/// The most members and elements of a body that is read as JSON.
+const MOST_MEMBERS: usize = 8192;
+
 /// The part of a body that is read, at most [`READ_BYTES`](crate::READ_BYTES).
 #[derive(Debug)]
 pub(super) struct Body<'a> {
@@ -41,6 +44,8 @@ impl<'a> Body<'a> {
     fn parse(&self) -> Option<Value> {
         let start = self.bytes.trim_ascii_start();
         match start.first()? {
+            // A refusal is no table: what has so many members is somebody's load, and building it costs more than its size.
+            b'{' | b'[' if start.iter().filter(|&&byte| byte == b',').count() > MOST_MEMBERS => None,
             b'{' | b'[' => serde_json::from_slice(start).ok(),
             b'<' if !self.is_html() => xml::objects(self.text()),
             b'"' => {
@@ -106,6 +111,7 @@ mod tests {
             b"<html><h1>503</h1></html>",
             b"\x1f\x8b\x08",
             b"{\"a\": \"\xff\xfe\"",
+            &[&b"["[..], &b"1,".repeat(MOST_MEMBERS + 1), b"1]"].concat(),
         ] {
             assert_eq!(value(nothing), None, "{nothing:?}");
         }

@@ -202,6 +202,16 @@ impl<'a> Group<'a> {
 
 /// What a header's name says: its part, what it counts in, and what tells its limit from others.
 fn by_name(name: &str) -> Option<(Role, Unit, String)> {
+    // The commonest names, without taking them apart.
+    let common = name
+        .strip_prefix("x-ratelimit-")
+        .or_else(|| name.strip_prefix("x-rate-limit-"));
+    match common {
+        Some("limit") => return Some((Role::Limit, Unit::Auto, String::new())),
+        Some("remaining") => return Some((Role::Remaining, Unit::Auto, String::new())),
+        Some("reset") => return Some((Role::Reset, Unit::Auto, String::new())),
+        Some(_) | None => {}
+    }
     let related = name
         .as_bytes()
         .windows(5)
