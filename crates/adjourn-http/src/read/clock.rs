@@ -25,6 +25,13 @@ pub(super) struct Found {
     pub(super) saturated: bool,
 }
 
+/// Whether a response comes out of a cache: its `Age` says that it has aged, or says nothing that can be read.
+pub(super) fn is_cached(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::AGE)
+        .is_some_and(|age| age.as_bytes().trim_ascii() != b"0")
+}
+
 /// What the provider's clock showed when it answered, as far as that is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProviderClock {
@@ -35,7 +42,7 @@ pub(super) struct ProviderClock {
 impl ProviderClock {
     pub(super) fn of(headers: &HeaderMap, received_at: Timestamp) -> Self {
         // A response out of a cache was dated when it was made, not when it was sent.
-        let fresh = !headers.contains_key(header::AGE);
+        let fresh = !is_cached(headers);
         let date = headers
             .get(header::DATE)
             .filter(|_| fresh)

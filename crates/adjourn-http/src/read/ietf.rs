@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 
 use adjourn_core::Kind;
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use sfv::{BareItem, Dictionary, Item, List, ListEntry, Parameters, Parser};
 
 use super::{
     Ignored,
     bucket::{Bucket, Reset, kind_of},
-    clock::ProviderClock,
+    clock::{ProviderClock, is_cached},
     number, retry_after, value,
 };
 use crate::Unit;
@@ -35,7 +35,7 @@ pub(super) fn buckets<'h>(
     if !headers.keys().any(|name| tells(name.as_str())) {
         return Vec::new();
     }
-    if headers.contains_key(header::AGE) {
+    if is_cached(headers) {
         ignored.push(Ignored::new("ratelimit", "", "the response comes out of a cache"));
         return Vec::new();
     }

@@ -9,6 +9,8 @@ mod cases;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod responses;

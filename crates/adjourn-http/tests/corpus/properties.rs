@@ -164,9 +164,10 @@ fn hostile(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// The cost of a 64 KB body beside a 4 KB one, as the ratio of interleaved runs: linear would be 16.
+/// The cost of a 64 KB body beside a 4 KB one, as the ratio of interleaved runs: linear is 16 by instructions, and up to half
+/// as much again by time, since 64 KB do not fit into a core's first cache. A quadratic cost would be 256.
 #[test]
-fn a_hostile_body_of_64_kb_costs_at_most_twenty_times_one_of_4_kb() {
+fn a_hostile_body_of_64_kb_costs_as_much_more_as_it_is_longer() {
     #[expect(
         clippy::disallowed_methods,
         reason = "a cost is measured; only a ratio within one run is asserted"
@@ -199,12 +200,12 @@ fn a_hostile_body_of_64_kb_costs_at_most_twenty_times_one_of_4_kb() {
             for _ in 0..60 {
                 least_small = least_small.min(spent(&reader, &small, 4));
                 least_large = least_large.min(spent(&reader, &large, 1) * 4);
-                if least_large <= least_small * 20 {
+                if least_large <= least_small * 24 {
                     break;
                 }
             }
             let ratio = least_large * 10 / least_small.max(1);
-            assert!(ratio <= 200, "{entry}, {what}: {}.{} times", ratio / 10, ratio % 10);
+            assert!(ratio <= 240, "{entry}, {what}: {}.{} times", ratio / 10, ratio % 10);
         }
     }
 }

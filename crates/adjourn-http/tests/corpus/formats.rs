@@ -1,0 +1,275 @@
+//! The reader's rules as tables: families and their order, the IETF fields in each generation, bodies of every sort.
+
+use adjourn_core::{Kind, ScopeHint};
+
+use crate::answers::{plainly, wait_ms};
+
+fn waits(lines: &[(&str, &str)]) -> Option<u128> {
+    wait_ms(&plainly(429, lines, ""))
+}
+
+#[test]
+fn families_have_precedence_and_inside_one_the_latest_counts() {
+    let reset = [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "300")];
+    let ietf = ("RateLimit", "\"a\";r=0;t=60");
+    for (lines, expected) in [
+        (vec![("Retry-After", "5"), ietf, reset[0], reset[1]], 5000),
+        (vec![ietf, reset[0], reset[1]], 60_000),
+        (vec![reset[0], reset[1]], 300_000),
+        // A family that yields nothing valid passes on to the next.
+        (vec![("Retry-After", "soon"), ietf, reset[0], reset[1]], 60_000),
+        (
+            vec![("Retry-After", "soon"), ("RateLimit", "garbage;;"), reset[0], reset[1]],
+            300_000,
+        ),
+        (
+            vec![
+                ("Retry-After", "5"),
+                ("RateLimit-Retry-After", "8"),
+                ("retry-after-ms", "9500"),
+            ],
+            9500,
+        ),
+        (vec![reset[0], reset[1], ("X-RateLimit-Reset-After", "301.5")], 301_500),
+    ] {
+        assert_eq!(waits(&lines), Some(expected), "{lines:?}");
+    }
+}
+
+#[test]
+fn the_ietf_fields_in_all_generations() {
+    for (generation, lines, wait, kind) in [
+        (
+            "-03",
+            vec![
+                ("RateLimit-Limit", "100, 100;w=10"),
+                ("RateLimit-Remaining", "0"),
+                ("RateLimit-Reset", "7"),
+            ],
+            Some(7000),
+            Kind::Short,
+        ),
+        (
+            "-06",
+            vec![
+                ("RateLimit-Limit", "100"),
+                ("RateLimit-Remaining", "0"),
+                ("RateLimit-Reset", "7"),
+                ("RateLimit-Policy", "100;w=86400"),
+            ],
+            Some(7000),
+            Kind::Daily,
+        ),
+        (
+            "-07",
+            vec![
+                ("RateLimit", "limit=100, remaining=0, reset=5"),
+                ("RateLimit-Policy", "100;w=10"),
+            ],
+            Some(5000),
+            Kind::Short,
+        ),
+        (
+            "-08",
+            vec![
+                ("RateLimit", "\"default\";r=0;t=30"),
+                ("RateLimit-Policy", "\"default\";q=100;w=10;qu=\"requests\";pk=:YWJj:"),
+            ],
+            Some(30_000),
+            Kind::Short,
+        ),
+        (
+            "a token for a name",
+            vec![("RateLimit", "default;r=0;t=30")],
+            Some(30_000),
+            Kind::Unknown,
+        ),
+        (
+            "without what remains",
+            vec![("RateLimit", "\"quota\";t=1")],
+            Some(1000),
+            Kind::Unknown,
+        ),
+        (
+            "two policies, one spent",
+            vec![
+                ("RateLimit", "\"burst\";r=9;t=2, \"day\";r=0;t=3600"),
+                ("RateLimit-Policy", "\"burst\";q=10;w=2, \"day\";q=50;w=86400"),
+            ],
+            Some(3_600_000),
+            Kind::Daily,
+        ),
+        (
+            "two lines",
+            vec![("RateLimit", "\"burst\";r=9;t=2"), ("RateLimit", "\"day\";r=0;t=3600")],
+            Some(3_600_000),
+            Kind::Unknown,
+        ),
+        (
+            "something remains",
+            vec![("RateLimit", "\"default\";r=5;t=30")],
+            None,
+            Kind::Unknown,
+        ),
+        (
+            "malformed",
+            vec![("RateLimit", "\"default;r=0;t=30")],
+            None,
+            Kind::Unknown,
+        ),
+        (
+            "negative",
+            vec![("RateLimit", "\"default\";r=0;t=-30")],
+            None,
+            Kind::Unknown,
+        ),
+        (
+            "out of a cache",
+            vec![("RateLimit", "\"default\";r=0;t=30"), ("Age", "12")],
+            None,
+            Kind::Unknown,
+        ),
+        (
+            "fresh, and a proxy says so",
+            vec![("RateLimit", "\"default\";r=0;t=30"), ("Age", "0")],
+            Some(30_000),
+            Kind::Unknown,
+        ),
+    ] {
+        let reading = plainly(429, &lines, "");
+        assert_eq!(
+            (wait_ms(&reading), reading.signal().limit_kind()),
+            (wait, kind),
+            "{generation}"
+        );
+    }
+}
+
+#[test]
+fn bodies_of_every_sort() {
+    for (body, wait, kind) in [
+        (r#"{"retry_after":30}"#, Some(30_000), Kind::Unknown),
+        (r#"{"retryAfter":"30.5"}"#, Some(30_500), Kind::Unknown),
+        (r#"{"error":{"retry_after_ms":1500}}"#, Some(1500), Kind::Unknown),
+        (r#"{"parameters":{"retry_after":35}}"#, Some(35_000), Kind::Unknown),
+        (
+            r#"{"error":{"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.0000001s"}]}}"#,
+            Some(34_001),
+            Kind::Unknown,
+        ),
+        (
+            r#"{"type":"about:blank","title":"Too Many Requests","status":429,"detail":"Please retry in 12 seconds"}"#,
+            Some(12_000),
+            Kind::Unknown,
+        ),
+        ("Rate limit reached. try again in 2m3.5s", Some(123_500), Kind::Unknown),
+        ("Daily quota exceeded", None, Kind::Daily),
+        ("You have used this month's requests", None, Kind::Monthly),
+        ("Too many concurrent requests", None, Kind::Concurrency),
+        ("Limit of 10 requests per second exceeded", None, Kind::Short),
+        (
+            "<Error><Code>Throttled</Code><RetryAfter>9</RetryAfter></Error>",
+            Some(9000),
+            Kind::Unknown,
+        ),
+        (r#"{"retry_after":-1}"#, None, Kind::Unknown),
+        (r#"{"retry_after":null}"#, None, Kind::Unknown),
+        (r#"{"retry_after":"#, None, Kind::Unknown),
+        (r#"{"limit":600,"max":5000,"status":429}"#, None, Kind::Unknown),
+    ] {
+        let reading = plainly(429, &[], body);
+        assert_eq!(
+            (wait_ms(&reading), reading.signal().limit_kind()),
+            (wait, kind),
+            "{body}"
+        );
+        // Whatever the body is, the header is read.
+        assert_eq!(
+            wait_ms(&plainly(429, &[("Retry-After", "4")], body)),
+            Some(4000),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn a_page_from_the_edge_is_the_edge_s_limit() {
+    let page = "<!DOCTYPE html><html><title>Access denied | 1015</title></html>";
+    let reading = plainly(
+        429,
+        &[
+            ("Server", "cloudflare"),
+            ("Content-Type", "text/html"),
+            ("Retry-After", "60"),
+        ],
+        page,
+    );
+    assert_eq!(
+        (reading.signal().concerns(), wait_ms(&reading)),
+        (ScopeHint::Global, Some(60_000))
+    );
+    let own = plainly(
+        429,
+        &[("Server", "cloudflare"), ("Content-Type", "application/json")],
+        "{}",
+    );
+    assert_eq!(
+        own.signal().concerns(),
+        ScopeHint::Unknown,
+        "JSON behind an edge is the provider's own"
+    );
+    assert!(!plainly(403, &[("Server", "cloudflare"), ("Content-Type", "text/html")], page).is_limited());
+}
+
+#[test]
+fn what_is_no_limit_may_still_ask_for_a_pause() {
+    for (status, lines, wait) in [
+        (202, vec![("Retry-After", "30")], Some(30_000)),
+        (301, vec![("Retry-After", "5")], Some(5000)),
+        (413, vec![("Retry-After", "60")], Some(60_000)),
+        (503, vec![("Retry-After", "120")], Some(120_000)),
+        (500, vec![], None),
+        (
+            404,
+            vec![("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "30")],
+            None,
+        ),
+        (
+            200,
+            vec![("X-RateLimit-Remaining", "5"), ("X-RateLimit-Reset", "30")],
+            None,
+        ),
+        (
+            200,
+            vec![("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "30")],
+            Some(30_000),
+        ),
+        (999, vec![], None),
+    ] {
+        let reading = plainly(status, &lines, "");
+        assert_eq!(
+            (reading.is_limited(), wait_ms(&reading)),
+            (false, wait),
+            "{status} {lines:?}"
+        );
+    }
+}
+
+#[test]
+fn no_wait_helps_where_the_account_is_the_trouble() {
+    for (status, body) in [
+        (429, r#"{"error":{"code":"insufficient_quota"}}"#),
+        (403, "Your account has been suspended"),
+        (402, ""),
+        (403, r#"{"error":"billing_not_active"}"#),
+    ] {
+        let reading = plainly(status, &[], body);
+        assert_eq!(
+            (reading.is_limited(), reading.signal().limit_kind()),
+            (false, Kind::AccountDisabled),
+            "{status} {body}"
+        );
+    }
+    let named = plainly(429, &[("Retry-After", "60")], "Your account is temporarily blocked");
+    assert!(named.is_limited(), "a refusal that names a moment is a wait");
+}
