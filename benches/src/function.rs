@@ -209,10 +209,11 @@ async fn starts(table: &mut Table, place: &Place, worker: &Path, bare: &Path) ->
         let before = place.aws.connections.load(Ordering::Relaxed);
         let function = Function::start(if our_turn { worker } else { bare }, place).await?;
         let first_poll = function.first_poll;
+        // It has nothing to do, so who came until its end came for its start.
+        function.end().await?;
         if our_turn {
             ours_came += place.aws.connections.load(Ordering::Relaxed) - before;
         }
-        function.end().await?;
         Ok(first_poll)
     })
     .await?;
