@@ -27,6 +27,9 @@ mod demo;
 #[path = "cli/explain.rs"]
 mod explain;
 #[cfg(test)]
+#[path = "cli/explain_words.rs"]
+mod explain_words;
+#[cfg(test)]
 #[path = "cli/jobs.rs"]
 mod jobs;
 #[cfg(test)]
