@@ -4,7 +4,7 @@
 //! What was received more than once runs last and alone, after the others are settled and gone: a job that kills its
 //! process takes nobody along. On a FIFO queue each group is a chain that stops at the first message that stays.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, future::pending, pin::pin, sync::Arc, time::Duration};
 
 use adjourn_core::{QueueKind, ScopeKey, Standing, Timestamp};
 use tokio::{sync::Semaphore, task::JoinSet};
@@ -147,6 +147,8 @@ async fn grouped<H: Handler>(
     let mut settling: JoinSet<Vec<(usize, Settled)>> = JoinSet::new();
     let mut finished: Vec<(usize, Performed)> = Vec::new();
     let mut outcomes = Vec::new();
+    // One for a group: a timer for each job that ends would wake a thread that waits for the provider's answers.
+    let mut linger = pin!(None);
     loop {
         while running.len() < worker.inner.concurrency
             && let Some(one) = waiting.pop_front()
@@ -163,6 +165,11 @@ async fn grouped<H: Handler>(
         if finished.len() >= GROUP || (nothing_to_come && !finished.is_empty()) {
             spawn_settling(worker, &mut finished, &mut settling);
         }
+        if finished.is_empty() {
+            linger.set(None);
+        } else if linger.is_none() {
+            linger.set(Some(worker.inner.clock.sleep(LINGER)));
+        }
         if nothing_to_come && settling.is_empty() {
             return outcomes;
         }
@@ -175,7 +182,7 @@ async fn grouped<H: Handler>(
                 Ok(settled) => outcomes.extend(settled),
                 Err(error) => tracing::error!(%error, "settling broke off; its messages stay"),
             },
-            () = worker.inner.clock.sleep(LINGER), if !finished.is_empty() => {
+            () = async { match linger.as_mut().as_pin_mut() { Some(linger) => linger.await, None => pending().await } } => {
                 spawn_settling(worker, &mut finished, &mut settling);
             }
         }
