@@ -253,6 +253,8 @@ fn close_one(session: &Session, closure: &Closure, now: Timestamp) -> Result<(),
             reason.as_deref().unwrap_or_default(),
             None,
         )),
+        // The row itself tells that, and most jobs have nothing else to tell.
+        (_, ClosureKind::Done(_)) => None,
         (receipt, _) => receipt.clone(),
     };
     if let Some(receipt) = receipt {

@@ -293,6 +293,13 @@ pub(crate) fn job(conn: &Connection, id: &str, now: Timestamp) -> Result<Option<
     // The first line of every history is the sending, which the row itself tells.
     let mut receipts = vec![history::line(job.created_at, Transition::Sent, "sent", None)];
     receipts.extend(history::of(&snapshot, seq)?);
+    // And so is the last one, if it had its effect.
+    if job.state == State::Done {
+        receipts.push(Receipt {
+            sequence: job.sequence,
+            ..history::line(job.updated_at, Transition::Done, "done", None)
+        });
+    }
     let result = snapshot
         .prepare_cached("SELECT result FROM results WHERE job = ?1")?
         .query_row([seq], |row| row.get(0))

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    future::Future,
+    future::{Future, pending},
     pin::pin,
     sync::Arc,
     time::Duration,
@@ -22,6 +22,11 @@ use crate::{Lease, RENEWAL, Status, Store, StoreError, Taken, lease::Token};
 const LOOK: Duration = Duration::from_millis(250);
 /// The most groups that are settled at a time: a slow event sink must not keep others from the disk.
 const SETTLING: usize = 4;
+/// A group of this size is settled at once.
+const GROUP: usize = 64;
+/// How long finished jobs wait for others that share their commit, while others run: on a fast disk a commit for every few
+/// jobs costs more than the jobs.
+const LINGER: Duration = Duration::from_millis(5);
 /// After how long a file that is busy or full is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often a settlement that the file did not take is tried again before its lease is left to run out.
@@ -105,6 +110,7 @@ impl<H: Handler> Run<H> {
         let clock = self.worker.clone();
         let mut look = pin!(clock.clock().sleep(LOOK));
         let mut renewal = pin!(clock.clock().sleep(RENEWAL));
+        let mut linger = pin!(None);
         let mut grace = None;
         let mut commits = self.store.commits();
         loop {
@@ -115,7 +121,14 @@ impl<H: Handler> Run<H> {
             // One moment for the whole pass: what is not due in it is waited for below.
             let now = self.now();
             self.start(now);
-            self.settle();
+            if self.finished.len() >= GROUP || self.running.is_empty() {
+                self.settle();
+            }
+            if self.finished.is_empty() {
+                linger.set(None);
+            } else if linger.is_none() {
+                linger.set(Some(clock.clock().sleep(LINGER)));
+            }
             self.look_at_held_back(now);
             self.take(now);
             if self.is_at_rest() {
@@ -128,18 +141,27 @@ impl<H: Handler> Run<H> {
             let grace_ends = async {
                 match grace.as_mut() {
                     Some(grace) => grace.await,
-                    None => std::future::pending().await,
+                    None => pending().await,
                 }
             };
             tokio::select! {
-                Some(joined) = self.running.join_next_with_id() => self.performed(joined),
+                Some(joined) = self.running.join_next_with_id() => {
+                    self.performed(joined);
+                    while let Some(joined) = self.running.try_join_next_with_id() {
+                        self.performed(joined);
+                    }
+                }
                 Some(joined) = self.settling.join_next() => self.settled(joined),
                 Some(joined) = self.chores.join_next() => match joined {
                     Ok(chore) => self.done(chore),
                     Err(error) => self.broke_off(&error),
                 },
                 _ = commits.changed() => {}
-                () = async { match wake { Some(wake) => wake.await, None => std::future::pending().await } } => self.changed = true,
+                () = async { match wake { Some(wake) => wake.await, None => pending().await } } => self.changed = true,
+                () = async { match linger.as_mut().as_pin_mut() { Some(linger) => linger.await, None => pending().await } } => {
+                    linger.set(None);
+                    self.settle();
+                }
                 () = &mut look => {
                     look.set(clock.clock().sleep(LOOK));
                     self.look();
