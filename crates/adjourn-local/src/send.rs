@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use adjourn_core::{Content, DeferralId, Envelope, Reading, ScopeKey, Timestamp};
 use adjourn_worker::{Attribute, AttributeValue, Transition};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Statement, params};
 use serde::{Deserialize, Serialize};
 
 use crate::{MAX_DELAY, MAX_JOB_BYTES, QUEUE, State, StoreError, history, state::mechanism_code, writer::Session};
@@ -143,11 +143,17 @@ pub(crate) fn send(
 ) -> Result<Vec<Sent>, StoreError> {
     jobs.iter().try_for_each(check)?;
     let mut sent = Vec::with_capacity(jobs.len());
+    let mut soonest: Option<Timestamp> = None;
+    let mut insert = session.conn.prepare_cached(INSERT)?;
     for job in jobs {
-        sent.push(Sent {
-            id: job.id.clone(),
-            outcome: send_one(session, job, revise, now)?,
-        });
+        let (outcome, due) = send_one(&session.conn, &mut insert, job, revise, now)?;
+        let id = job.id.clone();
+        sent.push(Sent { id, outcome });
+        soonest = soonest.into_iter().chain(due).min();
+    }
+    drop(insert);
+    if let Some(due) = soonest {
+        session.wake_at(due);
     }
     Ok(sent)
 }
@@ -173,28 +179,33 @@ fn check(job: &NewJob) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn send_one(session: &mut Session, job: &NewJob, revise: bool, now: Timestamp) -> Result<SendOutcome, StoreError> {
-    if insert(session, job, now)? {
-        return Ok(SendOutcome::Added);
+/// What became of a job, and from when on something can be taken because of it.
+type Sending = (SendOutcome, Option<Timestamp>);
+
+fn send_one(
+    conn: &Connection,
+    insert: &mut Statement<'_>,
+    job: &NewJob,
+    revise: bool,
+    now: Timestamp,
+) -> Result<Sending, StoreError> {
+    let added = add(conn, insert, job, now)?;
+    if added.is_some() {
+        return Ok((SendOutcome::Added, added));
     }
-    let (seq, code): (i64, i64) = session
-        .conn
+    let (seq, code): (i64, i64) = conn
         .prepare_cached("SELECT seq, state FROM jobs WHERE id = ?1")?
         .query_row([&job.id], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if State::of_code(code).is_some_and(State::is_open) {
         return if revise {
-            supersede(session, seq, job, now)
+            supersede(conn, seq, job, now)
         } else {
-            Ok(SendOutcome::AlreadyOpen)
+            Ok((SendOutcome::AlreadyOpen, None))
         };
     }
-    history::forget(&session.conn, seq)?;
-    session
-        .conn
-        .prepare_cached("DELETE FROM jobs WHERE seq = ?1")?
-        .execute([seq])?;
-    insert(session, job, now)?;
-    Ok(SendOutcome::AddedAgain)
+    history::forget(conn, seq)?;
+    conn.prepare_cached("DELETE FROM jobs WHERE seq = ?1")?.execute([seq])?;
+    Ok((SendOutcome::AddedAgain, add(conn, insert, job, now)?))
 }
 
 /// When a new job is due, and how it waits for that.
@@ -219,43 +230,45 @@ pub(crate) fn mechanism_for(wait: Duration) -> Mechanism {
     }
 }
 
-fn insert(session: &mut Session, job: &NewJob, now: Timestamp) -> Result<bool, StoreError> {
+const INSERT: &str =
+    "INSERT INTO jobs (id, state, due, scope_key, tenant, provider, run, deferral_id, revision, mechanism, reason,
+       created_at, updated_at, body, attributes, trace_header)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14, ?15)
+     ON CONFLICT (id) DO NOTHING";
+
+/// Adds a job by the statement [`INSERT`] and answers when it is due; none if there is one of its id.
+fn add(
+    conn: &Connection,
+    insert: &mut Statement<'_>,
+    job: &NewJob,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
     let (state, due, mechanism, reason) = first_due(job, now);
     let inline = (job.body.len() <= MAX_INLINE_BODY).then_some(job.body.as_str());
-    let changed = session
-        .conn
-        .prepare_cached(
-            "INSERT INTO jobs (id, state, due, scope_key, tenant, provider, run, deferral_id, revision, mechanism, reason,
-               created_at, updated_at, body, attributes, trace_header)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12, ?13, ?14, ?15)
-             ON CONFLICT (id) DO NOTHING",
-        )?
-        .execute(params![
-            job.id,
-            state.code(),
-            due.as_unix_ms(),
-            job.scope_key.as_str(),
-            job.tenant.as_deref().unwrap_or_default(),
-            job.provider,
-            job.run,
-            job.deferral_id.as_str(),
-            i64::try_from(job.revision).unwrap_or(i64::MAX),
-            mechanism_code(mechanism),
-            reason,
-            now.as_unix_ms(),
-            inline,
-            write_attributes(&job.attributes),
-            job.trace_header,
-        ])?;
+    let changed = insert.execute(params![
+        job.id,
+        state.code(),
+        due.as_unix_ms(),
+        job.scope_key.as_str(),
+        job.tenant.as_deref().unwrap_or_default(),
+        job.provider,
+        job.run,
+        job.deferral_id.as_str(),
+        i64::try_from(job.revision).unwrap_or(i64::MAX),
+        mechanism_code(mechanism),
+        reason,
+        now.as_unix_ms(),
+        inline,
+        write_attributes(&job.attributes),
+        job.trace_header,
+    ])?;
     if changed == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     if inline.is_none() {
-        let seq = session.conn.last_insert_rowid();
-        keep_body(&session.conn, seq, &job.body)?;
+        keep_body(conn, conn.last_insert_rowid(), &job.body)?;
     }
-    session.wake_at(due);
-    Ok(true)
+    Ok(Some(due))
 }
 
 fn keep_body(conn: &Connection, seq: i64, body: &str) -> Result<(), StoreError> {
@@ -266,8 +279,7 @@ fn keep_body(conn: &Connection, seq: i64, body: &str) -> Result<(), StoreError> 
 
 /// Puts a newer revision in the place of the waiting job of its id. What the provider has said about that job still holds:
 /// its due time, its counters and its history stay.
-fn supersede(session: &mut Session, seq: i64, job: &NewJob, now: Timestamp) -> Result<SendOutcome, StoreError> {
-    let conn = &session.conn;
+fn supersede(conn: &Connection, seq: i64, job: &NewJob, now: Timestamp) -> Result<Sending, StoreError> {
     let (code, due, revision, envelope, old_body, old_tenant, sequence): (i64, i64, i64, Option<String>, String, String, u32) = conn
         .prepare_cached(
             "SELECT state, due, revision, envelope, coalesce(body, (SELECT body FROM bodies WHERE job = seq), ''), tenant, sequence
@@ -278,10 +290,10 @@ fn supersede(session: &mut Session, seq: i64, job: &NewJob, now: Timestamp) -> R
         })?;
     let newer = i64::try_from(job.revision).unwrap_or(i64::MAX);
     if newer <= revision {
-        return Ok(SendOutcome::NotNewer);
+        return Ok((SendOutcome::NotNewer, None));
     }
     if code == State::Running.code() && due > now.as_unix_ms() {
-        return Ok(SendOutcome::RunningAlready);
+        return Ok((SendOutcome::RunningAlready, None));
     }
     let (_, own_due, mechanism, _) = first_due(job, now);
     let due = Timestamp::from_unix_ms(due).max(own_due);
@@ -344,8 +356,7 @@ fn supersede(session: &mut Session, seq: i64, job: &NewJob, now: Timestamp) -> R
     );
     line.sequence = next_sequence;
     history::add(conn, seq, &line)?;
-    session.wake_at(due);
-    Ok(SendOutcome::Revised)
+    Ok((SendOutcome::Revised, Some(due)))
 }
 
 /// The seq of a job by its caller's name.
