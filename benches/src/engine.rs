@@ -13,11 +13,11 @@ use crate::{
 };
 
 /// Jobs of one run.
-const JOBS: u32 = 3000;
+const JOBS: u32 = 10_000;
 const PAIRS: u32 = 6;
 
 pub(crate) async fn measure(table: &mut Table) -> Result<(), Failure> {
-    let provider = Provider::start().await?;
+    let provider = Provider::start(Duration::ZERO).await?;
     let client = calls::client()?;
     calls::make(&client, &provider.url, JOBS).await?;
     for (what, repeatable, bound) in [

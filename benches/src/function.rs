@@ -118,7 +118,8 @@ impl Function {
     async fn invoke(&mut self, event: &Bytes) -> Result<Duration, Failure> {
         let (took, answer) = self.api.invoke(event.clone()).await?;
         let answer: Value = serde_json::from_slice(&answer)?;
-        if answer["batchItemFailures"].as_array().is_some_and(Vec::is_empty) {
+        let failures = answer.get("batchItemFailures").and_then(Value::as_array);
+        if failures.is_some_and(Vec::is_empty) {
             Ok(took)
         } else {
             Err(format!("the function answered {answer}").into())
@@ -147,7 +148,7 @@ pub(crate) async fn measure(table: &mut Table) -> Result<(), Failure> {
     let (worker, bare) = (children::beside("worker")?, children::beside("bare-function")?);
     let place = Place {
         directory: children::directory()?,
-        provider: Provider::start().await?,
+        provider: Provider::start(Duration::ZERO).await?,
         aws: Aws::start().await?,
     };
     let settings = jobs::settings(&place.provider.url, true);

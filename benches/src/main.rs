@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let ended = match words.as_slice() {
-        [children::PROVIDER] => provider::serve().map(|()| true),
+        [children::PROVIDER, takes] => provider::serve(takes).map(|()| true),
         [children::POLLER, store, url] => processes::poll(store, url).map(|()| true),
         sections => measure(sections),
     };

@@ -1,4 +1,4 @@
-//! A provider that answers at once and refuses nobody, in a process of its own on a loopback port.
+//! A provider that refuses nobody, in a process of its own on a loopback port.
 
 use std::{
     convert::Infallible,
@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -27,8 +28,9 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    pub(crate) async fn start() -> Result<Self, Failure> {
-        let mut child = Child::of_this_program(&[children::PROVIDER])?;
+    /// A provider that takes so long for each call, or none that answers at once.
+    pub(crate) async fn start(takes: Duration) -> Result<Self, Failure> {
+        let mut child = Child::of_this_program(&[children::PROVIDER, &takes.as_millis().to_string()])?;
         let url = child.line().await?;
         Ok(Self {
             url,
@@ -44,8 +46,9 @@ impl Provider {
     }
 }
 
-/// Serves until the standard input ends.
-pub(crate) fn serve() -> Result<(), Failure> {
+/// Serves until the standard input ends; each call takes so many milliseconds.
+pub(crate) fn serve(takes: &str) -> Result<(), Failure> {
+    let takes = Duration::from_millis(takes.parse()?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -59,7 +62,7 @@ pub(crate) fn serve() -> Result<(), Failure> {
                     let (stream, _) = accepted?;
                     stream.set_nodelay(true)?;
                     let answered = Arc::clone(&answered);
-                    let service = service_fn(move |request| answer(request, Arc::clone(&answered)));
+                    let service = service_fn(move |request| answer(request, Arc::clone(&answered), takes));
                     // A caller that went away is not this side's trouble.
                     tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
                 }
@@ -69,12 +72,19 @@ pub(crate) fn serve() -> Result<(), Failure> {
     })
 }
 
-async fn answer(request: Request<Incoming>, answered: Arc<AtomicU32>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(
+    request: Request<Incoming>,
+    answered: Arc<AtomicU32>,
+    takes: Duration,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     let words = if request.uri().path() == COUNT {
         answered.load(Ordering::Relaxed).to_string()
     } else {
         // A body that breaks off is a caller that went away.
         let _ = request.into_body().collect().await;
+        if !takes.is_zero() {
+            tokio::time::sleep(takes).await;
+        }
         answered.fetch_add(1, Ordering::Relaxed);
         r#"{"accepted":true}"#.to_string()
     };

@@ -87,9 +87,11 @@ impl Refusal {
             body: BODY,
             received_at: NOW,
         };
-        let outcome = match PlainReader.read("acme", &response) {
-            adjourn_http::Reading::Limited(signal) => Outcome::Throttled(signal),
-            adjourn_http::Reading::Unlimited { .. } => Outcome::Done,
+        let reading = PlainReader.read("acme", &response);
+        let outcome = if reading.is_limited() {
+            Outcome::Throttled(reading.into_signal())
+        } else {
+            Outcome::Done
         };
         let entropy = self.envelope.identity.next().entropy();
         let decision = decide(&self.policy, &self.facts, &outcome, &Verdict::Default, NOW, entropy);
