@@ -22,10 +22,8 @@ use crate::{Lease, RENEWAL, Status, Store, StoreError, Taken, lease::Token};
 const LOOK: Duration = Duration::from_millis(250);
 /// The most groups that are settled at a time: a slow event sink must not keep others from the disk.
 const SETTLING: usize = 4;
-/// A group of this size is settled at once.
-const GROUP: usize = 64;
 /// How long finished jobs wait for others that share their commit, while others run: on a fast disk a commit for every few
-/// jobs costs more than the jobs.
+/// jobs costs more than the jobs. No more of them wait than may run, since a process that is killed makes their calls again.
 const LINGER: Duration = Duration::from_millis(5);
 /// After how long a file that is busy or full is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -121,7 +119,7 @@ impl<H: Handler> Run<H> {
             // One moment for the whole pass: what is not due in it is waited for below.
             let now = self.now();
             self.start(now);
-            if self.finished.len() >= GROUP || self.running.is_empty() {
+            if self.finished.len() >= self.options.concurrency || self.running.is_empty() {
                 self.settle();
             }
             if self.finished.is_empty() {
