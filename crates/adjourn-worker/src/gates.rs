@@ -22,10 +22,11 @@ pub struct Gates {
 }
 
 impl Gates {
-    /// What the gate of this job's scope says.
+    /// What the gate of this job's scope says, or the provider's own, which holds every scope of it.
     #[must_use]
     pub fn check(&self, terms: &Terms, now: Timestamp) -> Passage {
-        self.of(terms, now, |gate| gate.check(now))
+        self.wider(terms, now)
+            .unwrap_or_else(|| self.of(terms, now, |gate| gate.check(now)))
     }
 
     /// How many calls of a scope may start now, at most `most`.
@@ -70,6 +71,9 @@ impl Gates {
 
     /// Starts a call if the gate lets it pass.
     pub(crate) fn start(&self, terms: &Terms, now: Timestamp) -> Passage {
+        if let Some(closed) = self.wider(terms, now) {
+            return closed;
+        }
         self.of(terms, now, |gate| {
             let passage = gate.check(now);
             if passage == Passage::Open {
@@ -100,6 +104,20 @@ impl Gates {
 
     pub(crate) fn turn(&self, terms: &Terms, now: Timestamp) -> Timestamp {
         self.of(terms, now, |gate| gate.turn(now))
+    }
+
+    /// The closing of the whole provider, where the job's scope is only a part of it.
+    fn wider(&self, terms: &Terms, now: Timestamp) -> Option<Passage> {
+        let provider = ScopeKey::provider(&terms.provider);
+        if provider == terms.scope {
+            return None;
+        }
+        let gates = self.lock();
+        let (until, reason) = gates.get(&provider)?.closed(now)?;
+        Some(Passage::Closed {
+            until,
+            reason: reason.to_string(),
+        })
     }
 
     /// The gate of a job's scope, under the limits that its terms name.

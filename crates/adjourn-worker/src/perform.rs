@@ -376,19 +376,22 @@ impl<H: Handler> Run<'_, H> {
                 .unwrap_or(now + policy.deferral.probe_interval),
         };
         let until = until.min(now + policy.deferral.max_deferred);
-        let scope = signal.closes().unwrap_or(&self.terms.scope);
-        let closes = self.worker.inner.gates.close(scope, until, now, signal.why());
-        let Some(store) = self.worker.inner.gate_store.as_ref().filter(|_| closes) else {
+        let own = signal.closes().unwrap_or(&self.terms.scope);
+        let closings: Vec<Closing> = std::iter::once(own)
+            .chain(signal.closes_too())
+            .filter(|scope| self.worker.inner.gates.close(scope, until, now, signal.why()))
+            .map(|scope| Closing {
+                scope: scope.clone(),
+                until,
+                reason: signal.why().to_string(),
+                observation: signal.observation().clone(),
+            })
+            .collect();
+        let Some(store) = self.worker.inner.gate_store.as_ref().filter(|_| !closings.is_empty()) else {
             return;
         };
-        let closing = Closing {
-            scope: scope.clone(),
-            until,
-            reason: signal.why().to_string(),
-            observation: signal.observation().clone(),
-        };
-        if let Err(error) = store.close(&[closing]).await {
-            tracing::warn!(scope = %scope, %error, "the gate store did not take the closing; other workers learn of it only from the provider");
+        if let Err(error) = store.close(&closings).await {
+            tracing::warn!(scope = %own, %error, "the gate store did not take the closing; other workers learn of it only from the provider");
         }
     }
 

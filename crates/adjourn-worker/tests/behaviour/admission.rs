@@ -88,6 +88,20 @@ async fn a_job_of_a_closed_scope_is_parked_without_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_refusal_of_the_whole_provider_holds_every_scope_of_it() {
+    let stage = Stage::standard();
+    let worker = stage.builder().concurrency(1).build();
+    stage.send(&job("first", &["refuse-all 60000"]));
+    stage.send(&json!({"name": "other scope", "scope": "2", "answers": ["done"]}));
+    stage.turn(&worker).await;
+    assert_eq!(stage.called(), ["first"]);
+    let closed = worker.gates().closed(stage.now());
+    let mut keys: Vec<&str> = closed.iter().map(|(scope, ..)| scope.as_str()).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["acme", "acme:entity:1"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_job_is_discarded_without_a_call() {
     let stage = Stage::standard();
     let ledger = FakeLedger::default();

@@ -228,6 +228,11 @@ impl Handler for Scripted {
                 let wait = Duration::from_millis(number.parse().unwrap());
                 Err(Interrupt::throttled(signal.retry_at(self.clock.now() + wait)))
             }
+            "refuse-all" => {
+                let wait = Duration::from_millis(number.parse().unwrap());
+                let signal = signal.also_closes(ScopeKey::provider("acme"));
+                Err(Interrupt::throttled(signal.retry_at(self.clock.now() + wait)))
+            }
             "fail" => Err(Interrupt::failed(Fault::new("connection reset"))),
             "reject" => Err(Interrupt::rejected(Fault::new("no such contact").status(404))),
             "panic" => panic!("index out of bounds"),
