@@ -282,9 +282,10 @@ async fn law_5_capped() {
     assert_eq!((&report.fates["acme-0"], ends, report.told_twice), (&exhausted, 1, 0));
     assert!(reason.unwrap().contains("max_deferrals"));
 
-    // The fifth failure is the last.
+    // The fifth failure is the last, and a job out of attempts has failed: only a cap on waits is exhausted.
+    let failed = Fate::Ended(Some("failed".to_string()));
     let (report, ends, reason) = cap(vec![Reply::Fail; 5], |_| ()).await;
-    assert_eq!((&report.fates["acme-0"], ends), (&exhausted, 1));
+    assert_eq!((&report.fates["acme-0"], ends), (&failed, 1));
     assert!(reason.unwrap().contains("max_attempts"));
     assert!(!adjourn_core::Ending::new(EndingKind::Exhausted(Cap::Attempts), "").is_exhausted());
 

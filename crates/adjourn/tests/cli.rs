@@ -15,9 +15,6 @@ mod aws_queue;
 #[path = "cli/cancel.rs"]
 mod cancel;
 #[cfg(test)]
-#[path = "cli/config.rs"]
-mod config;
-#[cfg(test)]
 #[path = "cli/crash.rs"]
 mod crash;
 #[cfg(test)]
@@ -47,6 +44,9 @@ mod run;
 #[cfg(test)]
 #[path = "cli/send.rs"]
 mod send;
+#[cfg(test)]
+#[path = "cli/settings_file.rs"]
+mod settings_file;
 #[cfg(test)]
 #[path = "cli/signals.rs"]
 mod signals;

@@ -109,12 +109,10 @@ async fn play(
     let jobs = read_lines(workload.lines().as_bytes(), &settings, MAX_JOB_BYTES).map_err(Failure::no)?;
     let store = Store::open(path, Arc::clone(&clock)).map_err(Failure::no)?;
     let policy = settings.policy().clone();
+    let new_jobs = super::send::new_jobs(&jobs, &settings);
     let handler = HttpHandler::new(settings, Credentials::default(), clock).map_err(Failure::no)?;
     let worker = store.worker(handler).policy(policy).concurrency(CONCURRENCY).build();
-    store
-        .send(super::send::new_jobs(&jobs), false)
-        .await
-        .map_err(Failure::no)?;
+    store.send(new_jobs, false).await.map_err(Failure::no)?;
     let options = PollerOptions::default().concurrency(CONCURRENCY).until_idle();
     let polling = Poller::run(worker.clone(), store.clone(), options, std::future::pending());
     let mut watching = Watching::new(bars, demo.jobs, watched);

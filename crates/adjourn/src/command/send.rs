@@ -38,7 +38,7 @@ pub(crate) fn run(send: &Send, everywhere: &Everywhere) -> Ended {
     let settings = settings_file::read(everywhere.config())?;
     let jobs = read(&send.file, &settings)?;
     let lines = match &everywhere.store {
-        Store::Sqlite(path) => into_file(path, &jobs, send.revise)?,
+        Store::Sqlite(path) => into_file(path, &jobs, &settings, send.revise)?,
         Store::Aws => super::aws::send(&jobs, send.revise)?,
     };
     tell(lines, &jobs, everywhere.json)
@@ -85,15 +85,19 @@ fn wrong(problems: &[LineProblem]) -> String {
     told.into_iter().take(TOLD).chain([rest]).collect()
 }
 
-/// The job as the store takes it. A job without an id gets one that sorts by its time.
-fn new_job(text: &str, job: &HttpJob) -> NewJob {
+/// The job as the store takes it. A job without an id gets one that sorts by its time. Its scope is the one that its
+/// provider's contract gives it, or its row would not be held by the gate that a refusal closes.
+fn new_job(text: &str, job: &HttpJob, settings: &Settings) -> NewJob {
+    let contract = settings
+        .provider(&job.provider)
+        .and_then(|provider| provider.contract());
     let id = job.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     NewJob {
         deferral_id: DeferralId::new(&id),
         id,
         body: text.to_string(),
         provider: job.provider.clone(),
-        scope_key: job.scope_key(),
+        scope_key: job.scope_key_under(contract.map(AsRef::as_ref)),
         tenant: job.tenant.clone(),
         run: job.run.clone(),
         not_before: job.not_before,
@@ -104,14 +108,17 @@ fn new_job(text: &str, job: &HttpJob) -> NewJob {
 }
 
 /// The jobs of a file as the store takes them.
-pub(crate) fn new_jobs(jobs: &JobLines) -> Vec<NewJob> {
-    jobs.jobs.iter().map(|line| new_job(&line.text, &line.job)).collect()
+pub(crate) fn new_jobs(jobs: &JobLines, settings: &Settings) -> Vec<NewJob> {
+    jobs.jobs
+        .iter()
+        .map(|line| new_job(&line.text, &line.job, settings))
+        .collect()
 }
 
-fn into_file(path: &Path, jobs: &JobLines, revise: bool) -> Result<Vec<Line>, Failure> {
+fn into_file(path: &Path, jobs: &JobLines, settings: &Settings, revise: bool) -> Result<Vec<Line>, Failure> {
     let sent = super::block_on(async {
         super::open(path)?
-            .send(new_jobs(jobs), revise)
+            .send(new_jobs(jobs, settings), revise)
             .await
             .map_err(Failure::bad)
     })?;

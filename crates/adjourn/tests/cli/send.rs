@@ -335,3 +335,20 @@ fn settings_store_and_json_may_stand_before_or_after_the_command() {
     command.env("ADJOURN_STORE", "sqlite:two.db");
     assert_eq!(crate::scene::ended(command).ok().json()["ready"], 1);
 }
+
+#[test]
+fn a_job_waits_under_the_scope_that_its_providers_contract_gives_it() {
+    let scene = Scene::new();
+    scene.write(
+        "adjourn.toml",
+        "[providers.hub]\nbase_url = \"http://127.0.0.1:9\"\ncontract = \"github\"\n",
+    );
+    let search = json!({"provider": "hub", "method": "GET", "path": "/search/code", "id": "search"});
+    let plain = json!({"provider": "hub", "method": "GET", "path": "/user", "id": "plain"});
+    scene.adjourn_with(&["send"], &lines([&search, &plain])).ok();
+    let scope = |id: &str| scene.adjourn(&["job", id, "--json"]).ok().json()["scopeKey"].clone();
+    assert_eq!(
+        (scope("search"), scope("plain")),
+        (json!("hub:function:search"), json!("hub"))
+    );
+}
