@@ -1,6 +1,8 @@
 # `make` lists what there is. The scripts do the work, so that each can be called by itself.
 .DEFAULT_GOAL := help
-.PHONY: help build bench docs emulator fmt lint run template test
+FUZZ_CASES ?= 1000000
+
+.PHONY: fuzz help build bench docs emulator fmt lint run template test
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,3 +35,7 @@ emulator: ## A local AWS until Ctrl-C; prints its URL
 
 template: ## Check template.yaml with cfn-lint and sam validate
 	scripts/template-check
+
+fuzz: ## The property tests of the reader and the envelope with many cases: FUZZ_CASES, a million unless said
+	PROPTEST_CASES=$(FUZZ_CASES) cargo test --release --package adjourn-core envelope
+	PROPTEST_CASES=$(FUZZ_CASES) cargo test --release --package adjourn-http --test corpus properties

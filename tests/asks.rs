@@ -12,7 +12,10 @@ fn functions(folder: &Path, names: &mut BTreeSet<String>) {
         } else if name.ends_with(".rs") {
             let text = fs::read_to_string(&path).unwrap();
             names.extend(text.split("fn ").skip(1).filter_map(|rest| {
-                let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                let name: String = rest
+                    .chars()
+                    .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                    .collect();
                 (!name.is_empty()).then_some(name)
             }));
         }
@@ -34,7 +37,10 @@ fn every_test_that_the_docs_name_exists() {
             for test in named.filter(|name| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')) {
                 assert!(names.contains(test), "{page} names {test}, and there is no such test");
             }
-            assert!(kept_by.contains('`') || kept_by.contains("with "), "{page}: a row without an answer: {row}");
+            assert!(
+                kept_by.contains('`') || kept_by.contains("with "),
+                "{page}: a row without an answer: {row}"
+            );
         }
     }
 }

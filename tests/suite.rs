@@ -3,6 +3,8 @@
 //! `cfg(test)` is always on here. It is written down so that the lints know these modules, helpers and all, for tests.
 
 #[cfg(test)]
+mod asks;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod corpus;
