@@ -13,7 +13,7 @@ pub(crate) struct Lines<R> {
 impl<R: Read> Lines<R> {
     pub(crate) fn of(input: R) -> Self {
         Self {
-            input: BufReader::with_capacity(256 * 1024, input),
+            input: BufReader::with_capacity(1024 * 1024, input),
             number: 0,
             ahead: None,
         }

@@ -3,7 +3,9 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Read, Write},
+    num::NonZero,
     path::Path,
+    thread,
 };
 
 use adjourn_core::Timestamp;
@@ -22,6 +24,11 @@ use crate::{
     paint::Paint,
     settings_file,
 };
+
+/// The most lines that are read ahead of their answers.
+const BATCH: usize = 2048;
+/// The least lines that are worth a thread of their own.
+const LEAST_SHARE: usize = 64;
 
 pub(crate) fn run(explain: &Explain, everywhere: &Everywhere, environment: &Environment) -> Ended {
     let settings = settings_file::read_if_there(everywhere)?;
@@ -109,8 +116,21 @@ impl Answers {
                 self.one(out, &pasted)?;
                 return Ok(out.flush()?);
             }
-            responses += 1;
-            wrong += usize::from(!self.line(out, name, number, &line)?);
+            let mut batch = vec![(number, line)];
+            while !lines.would_wait()
+                && batch.len() < BATCH
+                && let Some(next) = lines.next().map_err(unread)?
+            {
+                batch.push(next);
+            }
+            responses += batch.len();
+            for share in self.shares(&batch)? {
+                out.write_all(&share.answers)?;
+                wrong += share.errors.len();
+                for (number, error) in share.errors {
+                    let _ = writeln!(io::stderr(), "adjourn: {name}: line {number}: {error}");
+                }
+            }
             if lines.would_wait() {
                 out.flush()?;
             }
@@ -124,23 +144,51 @@ impl Answers {
         Ok(())
     }
 
-    /// Answers one line; whether it was a response.
-    fn line(&self, out: &mut impl Write, name: &str, number: usize, line: &[u8]) -> Result<bool, Failure> {
+    /// Answers a batch, in shares for the processors that there are: lines have nothing to do with each other. A few lines
+    /// are not worth a thread.
+    fn shares(&self, batch: &[(usize, Vec<u8>)]) -> io::Result<Vec<Share>> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        let size = batch.len().div_ceil(threads).max(LEAST_SHARE);
+        let mut shares = batch.chunks(size);
+        let own = shares.next().unwrap_or_default();
+        thread::scope(|scope| {
+            let others: Vec<_> = shares.map(|share| scope.spawn(move || self.share(share))).collect();
+            let mut answered = vec![self.share(own)?];
+            for other in others {
+                let share = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                answered.push(share?);
+            }
+            Ok(answered)
+        })
+    }
+
+    fn share(&self, lines: &[(usize, Vec<u8>)]) -> io::Result<Share> {
+        let mut share = Share::default();
+        for (number, line) in lines {
+            if let Some(error) = self.line(&mut share.answers, *number, line)? {
+                share.errors.push((*number, error));
+            }
+        }
+        Ok(share)
+    }
+
+    /// Answers one line; why not, where it is no response.
+    fn line(&self, out: &mut impl Write, number: usize, line: &[u8]) -> io::Result<Option<String>> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         let read = Pasted::read_lines(line, self.received_at, SystemClock.now()).next();
         let error = match read.map(|line| line.response) {
             Some(Ok(pasted)) => {
                 let explanation = self.explainer.explain(&pasted);
                 if self.as_json {
-                    serde_json::to_writer(&mut *out, &explanation).map_err(io::Error::from)?;
+                    serde_json::to_writer(&mut *out, &explanation)?;
                     writeln!(out)?;
                 } else {
                     explained::line(out, number, &explanation, self.paint)?;
                 }
-                return Ok(true);
+                return Ok(None);
             }
             Some(Err(error)) => no_response::with_object(line, &error),
-            None => return Ok(true),
+            None => return Ok(None),
         };
         // Its place in the answers is kept, so that they can be told apart by position.
         if self.as_json {
@@ -148,9 +196,15 @@ impl Answers {
         } else {
             writeln!(out, "{number:>6}  no response")?;
         }
-        let _ = writeln!(io::stderr(), "adjourn: {name}: line {number}: {error}");
-        Ok(false)
+        Ok(Some(error))
     }
+}
+
+/// The answers to some lines in a row, and which of them are no response.
+#[derive(Default)]
+struct Share {
+    answers: Vec<u8>,
+    errors: Vec<(usize, String)>,
 }
 
 /// Whether a line is all of a JSON object, or of a broken one: not the beginning of one that goes on.
