@@ -1,12 +1,16 @@
 //! The work that is counted and timed: what a worker adds to a job that was refused.
 
+mod reading;
+
+pub use reading::Answer;
+
 use std::time::Duration;
 
 use adjourn_core::{
     Content, Counters, Decision, DeferralId, Envelope, Facts, Outcome, Plan, Policy, QueueKind, Reach, Reading,
     Refused, Route, RouteFacts, ScheduleReach, Timestamp, Verdict, decide, route,
 };
-use adjourn_http::{PlainReader, ReadResponse as _, Response};
+use adjourn_http::{ContractReader, ReadResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 /// 2026-07-10T20:13:47Z.
@@ -18,6 +22,7 @@ const BODY: &[u8] =
 /// A refused call, with everything that decides where its job waits.
 #[derive(Debug)]
 pub struct Refusal {
+    reader: ContractReader,
     headers: HeaderMap,
     policy: Policy,
     reach: Reach,
@@ -41,6 +46,7 @@ impl Refusal {
         let headers = usual.iter().chain(headers);
         let envelope = envelope();
         Self {
+            reader: ContractReader::default(),
             headers: headers
                 .map(|&(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)))
                 .collect(),
@@ -87,7 +93,7 @@ impl Refusal {
             body: BODY,
             received_at: NOW,
         };
-        let reading = PlainReader.read("acme", &response);
+        let reading = self.reader.read("acme", &response);
         let outcome = if reading.is_limited() {
             Outcome::Throttled(reading.into_signal())
         } else {
