@@ -60,7 +60,9 @@ impl Deployment {
         Ok(Self::of(settings, &clients, Arc::new(SystemClock)))
     }
 
-    pub(crate) fn of(settings: Settings, clients: &Clients, clock: Arc<dyn Clock>) -> Self {
+    /// A deployment on clients that the caller configured, and by the caller's clock.
+    #[must_use]
+    pub fn of(settings: Settings, clients: &Clients, clock: Arc<dyn Clock>) -> Self {
         let queue = SqsQueue::new(clients, settings.queue.clone());
         let scheduler = settings
             .schedules
