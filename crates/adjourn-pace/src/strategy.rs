@@ -1,0 +1,140 @@
+//! What every strategy is asked and told.
+
+use std::{fmt::Debug, time::Duration};
+
+use crate::Moment;
+
+/// Finds the pace of one scope. It holds no clock and does no I/O: whoever drives it asks before each start, tells it of each start and of
+/// each answer, and passes the present moment in, which never steps back.
+///
+/// The driver's part: keep the refused calls that wait, start them when they are due and before newer work, and never start one
+/// before the moment that its own refusal named. The strategy's part: when the next call of the scope may start, and what becomes of a
+/// refused one.
+pub trait Strategy: Debug + Send {
+    /// Its name, as `adjourn simulate --strategy` takes it.
+    fn name(&self) -> &'static str;
+
+    /// Whether a call of this scope may start now.
+    fn turn(&mut self, now: Moment) -> Turn;
+
+    /// A call starts. `attempt` counts the calls of the same job, this one included.
+    fn started(&mut self, attempt: u32, now: Moment) -> Ticket;
+
+    /// A call that started made no request after all: its turn is given back.
+    fn unmade(&mut self, ticket: Ticket, now: Moment);
+
+    /// A call was answered. Says what becomes of its job.
+    fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next;
+
+    /// Calls a second, where the strategy holds to a pace; none while nothing holds it back.
+    fn rate(&self) -> Option<f64>;
+}
+
+/// Whether a call may start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// One may start now.
+    Now,
+    /// Not before that moment; ask again then, or after an answer.
+    At(Moment),
+    /// Not before one of the calls in flight is answered.
+    AfterAnswer,
+}
+
+/// A call that has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// When it started.
+    pub sent_at: Moment,
+    /// Which start of the scope it was, from 1.
+    pub number: u64,
+    /// Which call of its job it was, from 1.
+    pub attempt: u32,
+}
+
+/// How a call was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// What it came to.
+    pub outcome: Outcome,
+    /// The moment before which the provider wants this job not repeated, where it named one. In a refusal, a failure or a success.
+    pub retry_at: Option<Moment>,
+    /// What the provider's counter says, where there is one.
+    pub counter: Option<Counter>,
+}
+
+/// What a call came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was carried out (or refused for reasons of its own, such as a 404): the limit let it pass.
+    #[default]
+    Passed,
+    /// The provider's limit refused it.
+    Refused,
+    /// 5xx or no answer: it says nothing about the limit.
+    Failed,
+}
+
+/// A limit's own count, as `X-RateLimit-Remaining` and its kin tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Calls of a whole window, where it says so.
+    pub limit: Option<u64>,
+    /// Calls that are left of the window.
+    pub remaining: u64,
+    /// When the window ends.
+    pub resets_at: Moment,
+}
+
+/// What becomes of a job whose call was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It has its answer.
+    Settled,
+    /// Call again, not before that moment, as soon as the strategy gives it a turn.
+    Again(Moment),
+    /// No more calls: whoever can defer it defers it.
+    GiveUp,
+}
+
+/// How often, and after what, a refused call is repeated by those strategies that count for each job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ladder {
+    rungs: Vec<Duration>,
+    attempts: u32,
+}
+
+impl Ladder {
+    /// Waits of these lengths between at most `attempts` calls; the last length goes on.
+    #[must_use]
+    pub fn new(rungs: Vec<Duration>, attempts: u32) -> Self {
+        Self { rungs, attempts }
+    }
+
+    /// How many calls a job has.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The wait after this many calls; none after the last.
+    #[must_use]
+    pub fn after(&self, attempt: u32) -> Option<Duration> {
+        (attempt < self.attempts).then(|| self.rung(attempt))
+    }
+
+    /// The wait after this many calls, however many there may be.
+    #[must_use]
+    pub fn rung(&self, attempt: u32) -> Duration {
+        let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        let rung = self.rungs.get(place).or(self.rungs.last());
+        rung.copied().unwrap_or_default()
+    }
+}
+
+impl Default for Ladder {
+    /// 1, 3, 10, 30, 60 and 180 s between seven calls.
+    fn default() -> Self {
+        Self::new([1, 3, 10, 30, 60, 180].map(Duration::from_secs).to_vec(), 7)
+    }
+}
