@@ -4,8 +4,20 @@
 //! state machines without clock, socket or thread: the present moment is an argument, so the same code runs in a worker and in a
 //! simulation of hours within milliseconds. One file for each strategy; its source stands in the file's header.
 
+mod aimd;
+mod chance;
+mod evidence;
+mod fixed;
+mod independent;
 mod moment;
+mod spacing_gate;
 mod strategy;
 
+pub use aimd::{Aimd, Throttle};
+pub use chance::Chance;
+pub use evidence::Evidence;
+pub use fixed::Fixed;
+pub use independent::{FullJitter, Independent};
 pub use moment::Moment;
-pub use strategy::{Answer, Counter, Ladder, Next, Outcome, Strategy, Ticket, Turn};
+pub use spacing_gate::SpacingGate;
+pub use strategy::{Answer, Counter, Ladder, Next, Outcome, Strategy, Ticket, Tries, Turn};

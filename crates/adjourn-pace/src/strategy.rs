@@ -17,8 +17,8 @@ pub trait Strategy: Debug + Send {
     /// Whether a call of this scope may start now.
     fn turn(&mut self, now: Moment) -> Turn;
 
-    /// A call starts. `attempt` counts the calls of the same job, this one included.
-    fn started(&mut self, attempt: u32, now: Moment) -> Ticket;
+    /// A call starts, of a job that was called before as often as `tries` says.
+    fn started(&mut self, tries: Tries, now: Moment) -> Ticket;
 
     /// A call that started made no request after all: its turn is given back.
     fn unmade(&mut self, ticket: Ticket, now: Moment);
@@ -39,6 +39,8 @@ pub enum Turn {
     At(Moment),
     /// Not before one of the calls in flight is answered.
     AfterAnswer,
+    /// Nothing passes and nothing tells when: whatever waits is deferred rather than kept waiting.
+    Defer,
 }
 
 /// A call that has started.
@@ -48,8 +50,25 @@ pub struct Ticket {
     pub sent_at: Moment,
     /// Which start of the scope it was, from 1.
     pub number: u64,
-    /// Which call of its job it was, from 1.
-    pub attempt: u32,
+    /// The earlier calls of its job.
+    pub tries: Tries,
+}
+
+impl Ticket {
+    /// Which of its job's own calls it is, from 1.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.tries.spent.saturating_add(1)
+    }
+}
+
+/// How often a job has been called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tries {
+    /// Calls that count for the job.
+    pub spent: u32,
+    /// Calls that met a closed limit and spent nothing that the job has.
+    pub free: u32,
 }
 
 /// How a call was answered.
@@ -91,8 +110,13 @@ pub struct Counter {
 pub enum Next {
     /// It has its answer.
     Settled,
-    /// Call again, not before that moment, as soon as the strategy gives it a turn.
-    Again(Moment),
+    /// Call again as soon as the strategy gives it a turn.
+    Again {
+        /// Not before this moment.
+        at: Moment,
+        /// Whether it was a call of the job's own: one that met a closed limit spends nothing that the job has.
+        spent: bool,
+    },
     /// No more calls: whoever can defer it defers it.
     GiveUp,
 }

@@ -17,6 +17,7 @@
 
 mod handler;
 mod job;
+pub mod pacing;
 mod provider;
 mod report;
 mod world;

@@ -1,0 +1,85 @@
+//! Fixed: one call each interval, whatever is answered. What a configured rate without any feedback does.
+
+use std::time::Duration;
+
+use crate::{Answer, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn};
+
+/// One call each interval.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    interval: Duration,
+    next_at: Moment,
+    started: u64,
+    ladder: Ladder,
+}
+
+impl Fixed {
+    /// So many calls a second; what is refused or fails is repeated after the waits of `ladder`.
+    #[must_use]
+    pub fn new(per_second: f64, ladder: Ladder) -> Self {
+        Self {
+            interval: interval(per_second),
+            next_at: Moment::ORIGIN,
+            started: 0,
+            ladder,
+        }
+    }
+}
+
+/// The emission interval of a rate; a rate of nothing is one call in a century.
+pub(crate) fn interval(per_second: f64) -> Duration {
+    Duration::try_from_secs_f64(1.0 / per_second.max(1e-9)).unwrap_or(Duration::MAX)
+}
+
+/// The next call of a job that counts its own calls and knows nothing of the others.
+pub(crate) fn on_its_own(ladder: &Ladder, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
+    if answer.outcome == Outcome::Passed {
+        return Next::Settled;
+    }
+    match ladder.after(ticket.attempt()) {
+        Some(wait) => Next::Again {
+            at: answer.retry_at.unwrap_or(now + wait).max(now),
+            spent: true,
+        },
+        None => Next::GiveUp,
+    }
+}
+
+impl Strategy for Fixed {
+    fn name(&self) -> &'static str {
+        "fixed"
+    }
+
+    fn turn(&mut self, now: Moment) -> Turn {
+        if self.next_at > now {
+            Turn::At(self.next_at)
+        } else {
+            Turn::Now
+        }
+    }
+
+    fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
+        self.started += 1;
+        // Late starts are not made up for: the pace is an upper bound.
+        self.next_at = self.next_at.max(now) + self.interval;
+        Ticket {
+            sent_at: now,
+            number: self.started,
+            tries,
+        }
+    }
+
+    fn unmade(&mut self, ticket: Ticket, _now: Moment) {
+        if ticket.number == self.started {
+            self.next_at = self.next_at - self.interval;
+        }
+    }
+
+    fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
+        on_its_own(&self.ladder, ticket, answer, now)
+    }
+
+    fn rate(&self) -> Option<f64> {
+        Some(1.0 / self.interval.as_secs_f64())
+    }
+}

@@ -1,0 +1,118 @@
+//! Independent retries: every job waits on its own and knows nothing of the others. What most clients do.
+//!
+//! Two ways to wait: the rungs of a ladder, and "full jitter": a random time up to an exponentially growing bound (M. Brooker:
+//! Exponential backoff and jitter, AWS Architecture Blog, 2015).
+
+use std::time::Duration;
+
+use crate::{Answer, Chance, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn, fixed::on_its_own};
+
+/// No pace at all; refused calls wait the rungs of a ladder.
+#[derive(Clone, Debug)]
+pub struct Independent {
+    ladder: Ladder,
+    started: u64,
+}
+
+impl Independent {
+    /// Refused and failed calls are repeated after the waits of `ladder`, or at the moment that the answer named.
+    #[must_use]
+    pub fn new(ladder: Ladder) -> Self {
+        Self { ladder, started: 0 }
+    }
+}
+
+impl Strategy for Independent {
+    fn name(&self) -> &'static str {
+        "independent"
+    }
+
+    fn turn(&mut self, _now: Moment) -> Turn {
+        Turn::Now
+    }
+
+    fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
+        self.started += 1;
+        Ticket {
+            sent_at: now,
+            number: self.started,
+            tries,
+        }
+    }
+
+    fn unmade(&mut self, _ticket: Ticket, _now: Moment) {}
+
+    fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
+        on_its_own(&self.ladder, ticket, answer, now)
+    }
+
+    fn rate(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// No pace at all; refused calls wait a random time up to a bound that doubles.
+#[derive(Clone, Debug)]
+pub struct FullJitter {
+    base: Duration,
+    cap: Duration,
+    attempts: u32,
+    chance: Chance,
+    started: u64,
+}
+
+impl FullJitter {
+    /// Waits up to `base` after the first refusal, twice that after the second, never over `cap`.
+    #[must_use]
+    pub fn new(base: Duration, cap: Duration, attempts: u32, chance: Chance) -> Self {
+        Self {
+            base,
+            cap,
+            attempts,
+            chance,
+            started: 0,
+        }
+    }
+}
+
+impl Strategy for FullJitter {
+    fn name(&self) -> &'static str {
+        "full-jitter"
+    }
+
+    fn turn(&mut self, _now: Moment) -> Turn {
+        Turn::Now
+    }
+
+    fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
+        self.started += 1;
+        Ticket {
+            sent_at: now,
+            number: self.started,
+            tries,
+        }
+    }
+
+    fn unmade(&mut self, _ticket: Ticket, _now: Moment) {}
+
+    fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
+        if answer.outcome == Outcome::Passed {
+            return Next::Settled;
+        }
+        if ticket.attempt() >= self.attempts {
+            return Next::GiveUp;
+        }
+        let doubled = 1_u32
+            .checked_shl(ticket.attempt().saturating_sub(1))
+            .unwrap_or(u32::MAX);
+        let bound = self.base.saturating_mul(doubled).min(self.cap);
+        Next::Again {
+            at: answer.retry_at.unwrap_or(now).max(now) + bound.mul_f64(self.chance.share()),
+            spent: true,
+        }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,50 @@
+//! Pacing strategies compared: a provider that limits, clients that find its pace, in virtual time.
+
+mod books;
+mod run;
+mod scenario;
+mod server;
+mod strategies;
+
+pub use books::{Run, Traced};
+pub use scenario::{Against, Change, Hint, Limit, Must, Other, Scenario, Vary};
+pub use strategies::{Named, STRATEGIES};
+
+use std::time::Duration;
+
+use adjourn_pace::{Independent, Ladder, Strategy};
+
+use run::Pacers;
+
+/// Plays a scenario under a strategy; the same seed always plays the same.
+#[must_use]
+pub fn play(scenario: &Scenario, strategy: &Named, seed: u64) -> Run {
+    match strategy.make {
+        Some(make) => run::run(scenario, &Pacers::Each(&|seed| make(scenario, seed)), seed),
+        None => run::run(scenario, &Pacers::Ideal, seed),
+    }
+}
+
+/// How long what a scenario is compared with takes.
+#[must_use]
+pub fn reference(scenario: &Scenario, seed: u64) -> Duration {
+    let ladder = |scenario: &Scenario, rungs: &[u64]| {
+        let rungs: Vec<Duration> = rungs.iter().copied().map(Duration::from_secs).collect();
+        let ladder = Ladder::new(rungs, scenario.max_attempts);
+        let make = |_| -> Box<dyn Strategy> { Box::new(Independent::new(ladder.clone())) };
+        run::run(scenario, &Pacers::Each(&make), seed).makespan
+    };
+    match scenario.must.against {
+        Against::Limit => run::run(scenario, &Pacers::Ideal, seed).makespan,
+        Against::Independent => ladder(scenario, &[1, 2, 4]),
+        Against::Ladder => ladder(scenario, &[1, 3, 10, 30, 60, 180]),
+        Against::Patient => {
+            let alone = Scenario {
+                jobs: 1,
+                processes: 1,
+                ..scenario.clone()
+            };
+            ladder(&alone, &[1, 3, 10, 30, 60, 180])
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! One scenario under one strategy, from its first call to its end, in virtual time.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+    time::Duration,
+};
+
+use adjourn_pace::{Answer, Chance, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn};
+
+use super::{
+    Scenario,
+    books::{Books, Run},
+    server::{Server, ms},
+};
+
+/// A strategy that finds no end is broken off after so many calls for each job.
+const CALLS_PER_JOB: u64 = 200;
+
+/// Whom the calls obey.
+pub(super) enum Pacers<'a> {
+    /// A strategy for each process, made from a seed.
+    Each(&'a dyn Fn(u64) -> Box<dyn Strategy>),
+    /// Who knows the limits, and calls in the very moment in which a call passes.
+    Ideal,
+}
+
+/// Plays a scenario to its end.
+pub(super) fn run(scenario: &Scenario, pacers: &Pacers<'_>, seed: u64) -> Run {
+    let mut stage = Stage::new(scenario, pacers, seed);
+    stage.play();
+    stage.books.close(stage.now, stage.server.arrived)
+}
+
+struct Stage<'a> {
+    scenario: &'a Scenario,
+    server: Server,
+    processes: Vec<Process>,
+    events: BinaryHeap<Reverse<Event>>,
+    sequence: u64,
+    now: Moment,
+    called_for: u32,
+    books: Books,
+    ideal: bool,
+}
+
+struct Process {
+    strategy: Option<Box<dyn Strategy>>,
+    fresh: std::collections::VecDeque<u32>,
+    retries: BTreeMap<(Moment, u64), (u32, Tries)>,
+    in_flight: u32,
+    wakes_at: Option<Moment>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    at: Moment,
+    sequence: u64,
+    process: usize,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Wake,
+    Arrive(Call),
+    Reply(Call, Said),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Call {
+    job: u32,
+    tries: Tries,
+    sent_at: Moment,
+    number: u64,
+}
+
+/// An answer on its way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Said {
+    status: u8,
+    retry_at: Option<Moment>,
+    counter: Option<(Option<u64>, u64, Moment)>,
+}
+
+impl Said {
+    fn of(answer: &Answer) -> Self {
+        Self {
+            status: match answer.outcome {
+                Outcome::Passed => 0,
+                Outcome::Refused => 1,
+                Outcome::Failed => 2,
+            },
+            retry_at: answer.retry_at,
+            counter: answer
+                .counter
+                .map(|counter| (counter.limit, counter.remaining, counter.resets_at)),
+        }
+    }
+
+    fn answer(self) -> Answer {
+        Answer {
+            outcome: match self.status {
+                0 => Outcome::Passed,
+                1 => Outcome::Refused,
+                _ => Outcome::Failed,
+            },
+            retry_at: self.retry_at,
+            counter: self.counter.map(|(limit, remaining, resets_at)| adjourn_pace::Counter {
+                limit,
+                remaining,
+                resets_at,
+            }),
+        }
+    }
+}
+
+impl<'a> Stage<'a> {
+    fn new(scenario: &'a Scenario, pacers: &Pacers<'_>, seed: u64) -> Self {
+        let mut chance = Chance::of(seed);
+        let of_the_server = Chance::of(chance.bits());
+        let server = match pacers {
+            Pacers::Each(_) => Server::new(scenario, of_the_server),
+            Pacers::Ideal => Server::shared(scenario, of_the_server),
+        };
+        let count = scenario.processes.max(1);
+        let mut processes: Vec<Process> = (0..count)
+            .map(|_| Process {
+                strategy: match pacers {
+                    Pacers::Each(make) => Some(make(chance.bits())),
+                    Pacers::Ideal => None,
+                },
+                fresh: std::collections::VecDeque::new(),
+                retries: BTreeMap::new(),
+                in_flight: 0,
+                wakes_at: None,
+            })
+            .collect();
+        let first = if scenario.children.is_some() {
+            1.min(scenario.jobs)
+        } else {
+            scenario.jobs
+        };
+        let mut deal = (0..processes.len()).cycle();
+        for job in 0..first {
+            if let Some(process) = deal.next().and_then(|place| processes.get_mut(place)) {
+                process.fresh.push_back(job);
+            }
+        }
+        Self {
+            scenario,
+            server,
+            processes,
+            events: BinaryHeap::new(),
+            sequence: 0,
+            now: Moment::ORIGIN,
+            called_for: first,
+            books: Books::new(scenario),
+            ideal: matches!(pacers, Pacers::Ideal),
+        }
+    }
+
+    fn play(&mut self) {
+        for process in 0..self.processes.len() {
+            self.start(process);
+        }
+        let most = u64::from(self.scenario.jobs).saturating_mul(CALLS_PER_JOB).max(10_000);
+        while let Some(Reverse(event)) = self.events.pop() {
+            self.now = event.at;
+            match event.what {
+                What::Wake => {
+                    if let Some(process) = self.processes.get_mut(event.process) {
+                        process.wakes_at = process.wakes_at.filter(|&at| at > event.at);
+                    }
+                }
+                What::Arrive(call) => {
+                    let answer = self.arrive(call);
+                    self.reply(event.process, call, &answer, ms(self.scenario.latency_ms) / 2);
+                    continue;
+                }
+                What::Reply(call, said) => self.answered(event.process, call, &said.answer()),
+            }
+            if self.server.arrived > most {
+                return;
+            }
+            self.start(event.process);
+        }
+    }
+
+    fn push(&mut self, at: Moment, process: usize, what: What) {
+        self.sequence += 1;
+        self.events.push(Reverse(Event {
+            at,
+            sequence: self.sequence,
+            process,
+            what,
+        }));
+    }
+
+    fn arrive(&mut self, call: Call) -> Answer {
+        let answer = self.server.ask(call.job, self.now);
+        self.books.arrived(call.job, self.now, &answer);
+        answer
+    }
+
+    fn reply(&mut self, process: usize, call: Call, answer: &Answer, way: Duration) {
+        let service = if answer.outcome == Outcome::Passed {
+            ms(self.scenario.service_ms)
+        } else {
+            Duration::ZERO
+        };
+        self.push(self.now + service + way, process, What::Reply(call, Said::of(answer)));
+    }
+
+    fn answered(&mut self, place: usize, call: Call, answer: &Answer) {
+        let now = self.now;
+        if answer.outcome == Outcome::Passed {
+            self.server.finished();
+        }
+        self.books.answered(place, call.job, call.sent_at, answer, now);
+        let Some(process) = self.processes.get_mut(place) else {
+            return;
+        };
+        process.in_flight -= 1;
+        let ticket = Ticket {
+            sent_at: call.sent_at,
+            number: call.number,
+            tries: call.tries,
+        };
+        let next = match &mut process.strategy {
+            Some(strategy) => strategy.answered(ticket, answer, now),
+            None if answer.outcome == Outcome::Passed => Next::Settled,
+            None => Next::Again { at: now, spent: false },
+        };
+        match next {
+            Next::Settled => {
+                self.books.done(place, call.job, now);
+                self.call_for_children(place);
+            }
+            Next::Again { at, spent } => {
+                self.sequence += 1;
+                // Whatever a strategy says, no job is called before the moment that its own refusal named.
+                let tries = Tries {
+                    spent: call.tries.spent.saturating_add(u32::from(spent)),
+                    free: call.tries.free.saturating_add(u32::from(!spent)),
+                };
+                let due = at.max(answer.retry_at.unwrap_or(now)).max(now);
+                process.retries.insert((due, self.sequence), (call.job, tries));
+            }
+            Next::GiveUp => self.books.given_up(call.job, now),
+        }
+    }
+
+    fn call_for_children(&mut self, place: usize) {
+        let Some(children) = self.scenario.children else { return };
+        let until = self.called_for.saturating_add(children).min(self.scenario.jobs);
+        let fresh = self.called_for..until;
+        self.called_for = until;
+        if let Some(process) = self.processes.get_mut(place) {
+            process.fresh.extend(fresh.clone());
+        }
+        fresh.for_each(|job| self.books.ready(job, self.now));
+    }
+
+    /// Starts what may be started in this moment, retries that are due before newer work.
+    fn start(&mut self, place: usize) {
+        let now = self.now;
+        let half = ms(self.scenario.latency_ms) / 2;
+        loop {
+            let Some(process) = self.processes.get_mut(place) else {
+                return;
+            };
+            if process.in_flight >= self.scenario.concurrency {
+                return;
+            }
+            let retry = process.retries.first_key_value().map(|(&key, &job)| (key, job));
+            let due = retry.filter(|((at, _), _)| *at <= now);
+            if due.is_none() && process.fresh.is_empty() {
+                if let Some(((at, _), _)) = retry {
+                    self.wake(place, at);
+                }
+                return;
+            }
+            let turn = match &mut process.strategy {
+                Some(strategy) => strategy.turn(now),
+                None => match self.server.opens_at(now + half) {
+                    Some(at) if at <= now + half => Turn::Now,
+                    Some(at) => Turn::At(at - half),
+                    None => Turn::AfterAnswer,
+                },
+            };
+            match turn {
+                Turn::Now => {}
+                Turn::At(at) => {
+                    let at = at.max(now + Duration::from_nanos(1));
+                    let at = if due.is_some() || retry.is_none() || !process.fresh.is_empty() {
+                        at
+                    } else {
+                        at.max(retry.map_or(at, |((due, _), _)| due))
+                    };
+                    return self.wake(place, at);
+                }
+                Turn::Defer => {
+                    let waiting = process.retries.values().map(|&(job, _)| job);
+                    let waiting: Vec<u32> = waiting.chain(process.fresh.iter().copied()).collect();
+                    process.retries.clear();
+                    process.fresh.clear();
+                    waiting.iter().for_each(|&job| self.books.given_up(job, now));
+                    return;
+                }
+                Turn::AfterAnswer if process.in_flight > 0 => return,
+                // With nothing in flight no answer would come: the strategy is asked again.
+                Turn::AfterAnswer => return self.wake(place, now + Duration::from_millis(1)),
+            }
+            let (job, tries) = match due {
+                Some((key, job)) => {
+                    process.retries.remove(&key);
+                    job
+                }
+                None => match process.fresh.pop_front() {
+                    Some(job) => (job, Tries::default()),
+                    None => return,
+                },
+            };
+            process.in_flight += 1;
+            let number = match &mut process.strategy {
+                Some(strategy) => strategy.started(tries, now).number,
+                None => 0,
+            };
+            let call = Call {
+                job,
+                tries,
+                sent_at: now,
+                number,
+            };
+            self.books.started(job, now);
+            if self.ideal {
+                // It knows what the provider will say, so the call is decided as it leaves.
+                self.now = now + half;
+                let answer = self.arrive(call);
+                self.reply(place, call, &answer, half);
+                self.now = now;
+            } else {
+                self.push(now + half, place, What::Arrive(call));
+            }
+        }
+    }
+
+    fn wake(&mut self, place: usize, at: Moment) {
+        let Some(process) = self.processes.get_mut(place) else {
+            return;
+        };
+        if process.wakes_at.is_none_or(|wakes_at| at < wakes_at) {
+            process.wakes_at = Some(at);
+            self.push(at, place, What::Wake);
+        }
+    }
+}
