@@ -35,9 +35,35 @@ pub struct Run {
     pub p99: Duration,
     /// Jain's index over the processes' jobs a second: 1 where all were served alike, 1/n where one had everything.
     pub fairness: f64,
-    /// Every call that reached the provider, in its order.
+    /// Whether it found no end: broken off after very many calls, or after a century.
+    pub broken_off: bool,
+    /// Every call that reached the provider, in its order; empty where somebody watched instead.
     pub trace: Vec<Traced>,
 }
+
+/// What can be watched while a scenario plays, in the order of the moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// So many jobs can be called from now on.
+    Wanted {
+        /// When.
+        at: Moment,
+        /// How many.
+        jobs: u32,
+    },
+    /// A call reached the provider.
+    Called(Traced),
+    /// A job came to its end.
+    Ended {
+        /// When.
+        at: Moment,
+        /// Whether it was done, and not given up.
+        done: bool,
+    },
+}
+
+/// Who watches, if anybody does.
+pub(super) type Watch<'w> = Option<&'w mut dyn FnMut(Seen)>;
 
 /// One call, as the provider saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +78,9 @@ pub struct Traced {
     pub in_flight: u32,
 }
 
-#[derive(Debug)]
-pub(super) struct Books {
+pub(super) struct Books<'w> {
     run: Run,
+    watch: Watch<'w>,
     ready_at: Vec<Moment>,
     told: Vec<Option<Moment>>,
     ends: Vec<u8>,
@@ -66,12 +92,13 @@ pub(super) struct Books {
     half: Duration,
 }
 
-impl Books {
-    pub(super) fn new(scenario: &Scenario) -> Self {
+impl<'w> Books<'w> {
+    pub(super) fn new(scenario: &Scenario, watch: Watch<'w>) -> Self {
         let jobs = usize::try_from(scenario.jobs).unwrap_or(usize::MAX);
         let processes = usize::try_from(scenario.processes.max(1)).unwrap_or(1);
         Self {
             run: Run::default(),
+            watch,
             ready_at: vec![Moment::ORIGIN; jobs],
             told: vec![None; jobs],
             ends: vec![0; jobs],
@@ -82,6 +109,22 @@ impl Books {
             last_done: Moment::ORIGIN,
             half: ms(scenario.latency_ms) / 2,
         }
+    }
+
+    /// So many more jobs can be called.
+    pub(super) fn wanted(&mut self, jobs: u32, now: Moment) {
+        self.see(Seen::Wanted { at: now, jobs });
+    }
+
+    fn see(&mut self, seen: Seen) {
+        if let Some(watch) = &mut self.watch {
+            watch(seen);
+        }
+    }
+
+    /// It is broken off here.
+    pub(super) fn break_off(&mut self) {
+        self.run.broken_off = true;
     }
 
     pub(super) fn ready(&mut self, job: u32, now: Moment) {
@@ -101,12 +144,12 @@ impl Books {
     pub(super) fn arrived(&mut self, job: u32, now: Moment, answer: &Answer) {
         self.run.calls += 1;
         self.run.refusals += u64::from(answer.outcome == Outcome::Refused);
-        self.run.trace.push(Traced {
+        self.see(Seen::Called(Traced {
             at: now,
             job,
             outcome: answer.outcome,
             in_flight: self.in_flight,
-        });
+        }));
     }
 
     pub(super) fn answered(&mut self, _process: usize, job: u32, _sent_at: Moment, answer: &Answer, _now: Moment) {
@@ -130,6 +173,7 @@ impl Books {
         }
         let ready_at = self.ready_at.get(place(job)).copied().unwrap_or_default();
         self.latencies.push(now.since(ready_at));
+        self.see(Seen::Ended { at: now, done: true });
     }
 
     pub(super) fn given_up(&mut self, job: u32, now: Moment) {
@@ -138,6 +182,7 @@ impl Books {
         }
         self.run.failed += 1;
         self.ended_at = self.ended_at.max(now);
+        self.see(Seen::Ended { at: now, done: false });
     }
 
     pub(super) fn close(mut self, _now: Moment, calls: u64) -> Run {

@@ -6,7 +6,7 @@ mod scenario;
 mod server;
 mod strategies;
 
-pub use books::{Run, Traced};
+pub use books::{Run, Seen, Traced};
 pub use scenario::{Against, Change, Hint, Limit, Must, Other, Scenario, Vary};
 pub use strategies::{Named, STRATEGIES};
 
@@ -16,12 +16,23 @@ use adjourn_pace::{Independent, Ladder, Strategy};
 
 use run::Pacers;
 
-/// Plays a scenario under a strategy; the same seed always plays the same.
+/// Plays a scenario under a strategy and keeps each of its calls; the same seed always plays the same.
 #[must_use]
 pub fn play(scenario: &Scenario, strategy: &Named, seed: u64) -> Run {
+    let mut trace = Vec::new();
+    let run = watch(scenario, strategy, seed, &mut |seen| {
+        if let Seen::Called(call) = seen {
+            trace.push(call);
+        }
+    });
+    Run { trace, ..run }
+}
+
+/// Plays a scenario under a strategy, and shows what happens to `seen` as it happens instead of keeping it.
+pub fn watch(scenario: &Scenario, strategy: &Named, seed: u64, seen: &mut dyn FnMut(Seen)) -> Run {
     match strategy.make {
-        Some(make) => run::run(scenario, &Pacers::Each(&|seed| make(scenario, seed)), seed),
-        None => run::run(scenario, &Pacers::Ideal, seed),
+        Some(make) => run::run(scenario, &Pacers::Each(&|seed| make(scenario, seed)), seed, Some(seen)),
+        None => run::run(scenario, &Pacers::Ideal, seed, Some(seen)),
     }
 }
 
@@ -32,10 +43,10 @@ pub fn reference(scenario: &Scenario, seed: u64) -> Duration {
         let rungs: Vec<Duration> = rungs.iter().copied().map(Duration::from_secs).collect();
         let ladder = Ladder::new(rungs, scenario.max_attempts);
         let make = |_| -> Box<dyn Strategy> { Box::new(Independent::new(ladder.clone())) };
-        run::run(scenario, &Pacers::Each(&make), seed).makespan
+        run::run(scenario, &Pacers::Each(&make), seed, None).makespan
     };
     match scenario.must.against {
-        Against::Limit => run::run(scenario, &Pacers::Ideal, seed).makespan,
+        Against::Limit => run::run(scenario, &Pacers::Ideal, seed, None).makespan,
         Against::Independent => ladder(scenario, &[1, 2, 4]),
         Against::Ladder => ladder(scenario, &[1, 3, 10, 30, 60, 180]),
         Against::Patient => {

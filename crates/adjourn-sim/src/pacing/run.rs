@@ -10,12 +10,18 @@ use adjourn_pace::{Answer, Chance, Moment, Next, Outcome, Strategy, Ticket, Trie
 
 use super::{
     Scenario,
-    books::{Books, Run},
+    books::{Books, Run, Watch},
     server::{Server, ms},
 };
 
-/// A strategy that finds no end is broken off after so many calls for each job.
+/// A strategy that finds no end is broken off after so many calls for each job,
 const CALLS_PER_JOB: u64 = 200;
+/// so many in all beside ten for each job,
+const CALLS: u64 = 20_000_000;
+/// or after so long, well before time stands still.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// More happens than calls: a turn may be asked for again and again while another process's call is worked on.
+const EVENTS: u64 = 20_000_000;
 
 /// Whom the calls obey.
 pub(super) enum Pacers<'a> {
@@ -26,8 +32,8 @@ pub(super) enum Pacers<'a> {
 }
 
 /// Plays a scenario to its end.
-pub(super) fn run(scenario: &Scenario, pacers: &Pacers<'_>, seed: u64) -> Run {
-    let mut stage = Stage::new(scenario, pacers, seed);
+pub(super) fn run<'a>(scenario: &'a Scenario, pacers: &Pacers<'_>, seed: u64, watch: Watch<'a>) -> Run {
+    let mut stage = Stage::new(scenario, pacers, seed, watch);
     stage.play();
     stage.books.close(stage.now, stage.server.arrived)
 }
@@ -40,7 +46,7 @@ struct Stage<'a> {
     sequence: u64,
     now: Moment,
     called_for: u32,
-    books: Books,
+    books: Books<'a>,
     ideal: bool,
 }
 
@@ -116,7 +122,7 @@ impl Said {
 }
 
 impl<'a> Stage<'a> {
-    fn new(scenario: &'a Scenario, pacers: &Pacers<'_>, seed: u64) -> Self {
+    fn new(scenario: &'a Scenario, pacers: &Pacers<'_>, seed: u64, watch: Watch<'a>) -> Self {
         let mut chance = Chance::of(seed);
         let of_the_server = Chance::of(chance.bits());
         let server = match pacers {
@@ -141,6 +147,8 @@ impl<'a> Stage<'a> {
         } else {
             scenario.jobs
         };
+        let mut books = Books::new(scenario, watch);
+        books.wanted(first, Moment::ORIGIN);
         let mut deal = (0..processes.len()).cycle();
         for job in 0..first {
             if let Some(process) = deal.next().and_then(|place| processes.get_mut(place)) {
@@ -155,7 +163,7 @@ impl<'a> Stage<'a> {
             sequence: 0,
             now: Moment::ORIGIN,
             called_for: first,
-            books: Books::new(scenario),
+            books,
             ideal: matches!(pacers, Pacers::Ideal),
         }
     }
@@ -164,9 +172,15 @@ impl<'a> Stage<'a> {
         for process in 0..self.processes.len() {
             self.start(process);
         }
-        let most = u64::from(self.scenario.jobs).saturating_mul(CALLS_PER_JOB).max(10_000);
+        let jobs = u64::from(self.scenario.jobs);
+        let calls = jobs.saturating_mul(CALLS_PER_JOB).min(jobs.saturating_mul(10) + CALLS);
+        let most = calls.max(10_000);
+        let horizon = Moment::after(CENTURY);
         while let Some(Reverse(event)) = self.events.pop() {
             self.now = event.at;
+            if self.now > horizon || self.sequence > 8 * most + EVENTS || self.server.is_overrun() {
+                return self.books.break_off();
+            }
             match event.what {
                 What::Wake => {
                     if let Some(process) = self.processes.get_mut(event.process) {
@@ -181,7 +195,7 @@ impl<'a> Stage<'a> {
                 What::Reply(call, said) => self.answered(event.process, call, &said.answer()),
             }
             if self.server.arrived > most {
-                return;
+                return self.books.break_off();
             }
             self.start(event.process);
         }
@@ -259,6 +273,7 @@ impl<'a> Stage<'a> {
         if let Some(process) = self.processes.get_mut(place) {
             process.fresh.extend(fresh.clone());
         }
+        self.books.wanted(until - fresh.start, self.now);
         fresh.for_each(|job| self.books.ready(job, self.now));
     }
 

@@ -12,6 +12,8 @@ use super::{
     scenario::{Change, Other},
 };
 
+/// The most calls of the other client: more would take minutes to play.
+const CALLS_OF_THE_OTHER: u64 = 20_000_000;
 /// A token is there when no more than rounding lacks.
 const ROUNDING: f64 = 1e-9;
 
@@ -22,6 +24,7 @@ pub(super) struct Server {
     late: Duration,
     counter: bool,
     other: Option<(Duration, Moment)>,
+    calls_of_the_other: u64,
     chance: Chance,
     calls_of: HashMap<u32, u32>,
     pub(super) arrived: u64,
@@ -83,6 +86,7 @@ impl Server {
                     Moment::after(ms(from_ms)),
                 )
             }),
+            calls_of_the_other: 0,
             chance,
             calls_of: HashMap::new(),
             arrived: 0,
@@ -157,13 +161,19 @@ impl Server {
 
     fn others(&mut self, now: Moment) {
         let Some((every, mut at)) = self.other else { return };
-        while at <= now {
+        while at <= now && !self.is_overrun() {
+            self.calls_of_the_other += 1;
             if self.limits.iter_mut().all(|limit| limit.opens_at(at) == Some(at)) {
                 self.limits.iter_mut().for_each(|limit| limit.take(at));
             }
             at += every;
         }
         self.other = Some((every, at));
+    }
+
+    /// Whether the other client has called so often that the run is broken off.
+    pub(super) fn is_overrun(&self) -> bool {
+        self.calls_of_the_other >= CALLS_OF_THE_OTHER
     }
 
     fn hint_of(&mut self, now: Moment) -> Option<Moment> {
