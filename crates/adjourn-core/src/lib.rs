@@ -15,9 +15,10 @@
 //! assert!(wait.until >= now + core::time::Duration::from_secs(30), "never early");
 //! ```
 //!
-//! The map: `time` the one clock value · `signal` what a refusal says · `policy` caps and tiers · `envelope` the one attribute
-//! that a message carries · `admit` what happens before a job runs · `outcome` what its run came to · `decide` what that
-//! means · `ending` the named ends · `route` which road a wait takes · `gate` what one refusal teaches the others.
+//! The map: `time` the one clock value · `signal` what a refusal says · `rate_limit_error` the same as an error · `policy` caps
+//! and tiers · `envelope` the one attribute that a message carries · `admit` what happens before a job runs · `outcome` what
+//! its run came to · `decide` what that means · `ending` the named ends · `route` which road a wait takes · `gate` what one
+//! refusal teaches the others.
 #![no_std]
 #![deny(clippy::float_arithmetic, clippy::arithmetic_side_effects)]
 #![cfg_attr(
@@ -39,6 +40,7 @@ mod envelope;
 mod gate;
 mod outcome;
 mod policy;
+mod rate_limit_error;
 mod route;
 mod signal;
 mod time;
@@ -50,6 +52,7 @@ pub use envelope::{Content, Counters, DeferralId, Envelope, EnvelopeProblem, Ide
 pub use gate::{Gate, Pace, Passage};
 pub use outcome::{Fault, Outcome, Verdict};
 pub use policy::{DeferralPolicy, Fallback, Fifo, Monthly, Policy, RetryPolicy, UnsafeRedelivery};
+pub use rate_limit_error::RateLimitError;
 pub use route::{Mechanism, Plan, QueueKind, Reach, Refused, Route, RouteFacts, ScheduleReach, route};
-pub use signal::{Interpretation, Kind, Observation, RateLimitError, ScopeHint, ScopeKey, Signal, Source};
+pub use signal::{Interpretation, Kind, Observation, ScopeHint, ScopeKey, Signal, Source};
 pub use time::Timestamp;

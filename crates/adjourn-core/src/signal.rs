@@ -1,7 +1,6 @@
 //! What a refusal says: when, why, and whom it concerns.
 
 use alloc::{
-    boxed::Box,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -405,47 +404,6 @@ impl Signal {
         &self.observation
     }
 }
-
-/// A refusal as an error, for code that uses `?`: the worker finds it anywhere in an error's source chain and treats the
-/// job as throttled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RateLimitError {
-    signal: Box<Signal>,
-}
-
-impl RateLimitError {
-    /// The refusal that this error carries.
-    #[must_use]
-    pub fn signal(&self) -> &Signal {
-        &self.signal
-    }
-
-    /// Gives the refusal back.
-    #[must_use]
-    pub fn into_signal(self) -> Signal {
-        *self.signal
-    }
-}
-
-impl From<Signal> for RateLimitError {
-    fn from(signal: Signal) -> Self {
-        Self {
-            signal: Box::new(signal),
-        }
-    }
-}
-
-impl fmt::Display for RateLimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused: {}", self.signal.provider, self.signal.reason)?;
-        match self.signal.earliest_retry_at() {
-            Some(at) => write!(f, "; not before {at}"),
-            None => f.write_str("; it named no time"),
-        }
-    }
-}
-
-impl core::error::Error for RateLimitError {}
 
 /// The longest prefix of `text` of at most `bytes` bytes that ends between two characters.
 pub(crate) fn truncated(text: &str, bytes: usize) -> &str {

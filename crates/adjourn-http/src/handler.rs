@@ -1,11 +1,11 @@
 //! The worker's handler for HTTP jobs.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use adjourn_core::Outcome;
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable};
 
-use crate::{ClientError, ContractReader, Credentials, HttpJob, ReadResponse, Requester, Settings, scope};
+use crate::{Allowance, ClientError, ContractReader, Credentials, HttpJob, ReadResponse, Requester, Settings, scope};
 
 /// Performs the HTTP jobs of a queue under the settings.
 #[derive(Clone, Debug)]
@@ -42,6 +42,11 @@ impl HttpHandler {
     pub fn settings(&self) -> &Settings {
         self.requester.settings()
     }
+
+    /// How long a job may wait in process: not at all, unless an operator allows more.
+    fn in_process(&self) -> Duration {
+        self.settings().policy().deferral.max_in_process_wait
+    }
 }
 
 /// A queue has its own limit for messages: one that was delivered is not refused for its size.
@@ -68,7 +73,8 @@ impl Handler for HttpHandler {
             not_before: job.not_before,
             deadline: job.deadline,
             repeatable,
-            timeout: provider.timeout(),
+            // A job that may wait in process has the call's own time besides.
+            timeout: provider.timeout() + self.in_process(),
             pace: provider.pace(),
             max_in_flight: provider.max_in_flight().or_else(|| contract?.max_concurrency),
             retry: provider.retry().cloned(),
@@ -77,10 +83,9 @@ impl Handler for HttpHandler {
 
     async fn handle(&self, job: Job) -> Result<Done, Interrupt> {
         let http_job = parse(job.body()).map_err(|words| Interrupt::rejected(adjourn_core::Fault::new(&words)))?;
-        let answer = self
-            .requester
-            .perform(&http_job, job.identity().id.as_str(), job.must_end_by())
-            .await;
+        let allowance = Allowance::of(self.in_process()).until(job.must_end_by());
+        let call = self.requester.call(&http_job, job.identity().id.as_str());
+        let answer = allowance.scope(call).await?;
         match answer.outcome {
             Outcome::Done => {
                 let done = answer.status.into_iter().fold(Done::new(), Done::status);
@@ -96,7 +101,7 @@ impl Handler for HttpHandler {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, time::Duration};
+    use std::collections::BTreeMap;
 
     use adjourn_core::{Envelope, Pace, Reading, RetryPolicy, ScopeKey, Timestamp};
     use adjourn_worker::{VirtualClock, Worker, fake::FakeQueue};
@@ -218,6 +223,37 @@ mod tests {
         ] {
             assert_eq!(handler.terms(&message(body)).unwrap_err().why(), expected);
         }
+    }
+
+    /// Runs one job whose first answer is a refusal for `seconds`: how many calls it took, and whether it waits on the queue.
+    async fn refused_once(worker: &str, seconds: u64) -> (usize, bool) {
+        let refusal = Act::status(429, &format!("retry-after: {seconds}\r\n"), "");
+        let server = Loopback::playing(vec![refusal, Act::status(200, "", "")]).await;
+        let settings = format!("[providers.acme]\nbase_url = \"{}\"\n{worker}", server.url);
+        let settings = Settings::parse(&settings).unwrap_or_else(|error| panic!("{error}"));
+        let (clock, policy) = (clock(), settings.policy().clone());
+        let queue = FakeQueue::standard("jobs", clock.clone());
+        let handler = HttpHandler::new(settings, Credentials::default(), clock.clone()).unwrap();
+        let worker = Worker::builder(handler, Arc::new(queue.clone()))
+            .clock(clock)
+            .policy(policy)
+            .build();
+        queue
+            .send_body(r#"{"provider":"acme","method":"GET","path":"/"}"#)
+            .unwrap();
+        let batch = queue.receive(10).await.unwrap();
+        worker.run_batch(batch.clone(), None).await;
+        queue.respond(&batch, &[]).await.unwrap();
+        (server.asked().len(), !queue.messages().is_empty())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_defers_at_once_and_waits_in_process_as_far_as_the_operator_allows() {
+        assert_eq!(refused_once("", 1).await, (1, true));
+        assert_eq!(refused_once("[worker]\nmax_in_process_wait_ms = 0", 1).await, (1, true));
+        let allows = "[worker]\nmax_in_process_wait_ms = 9000";
+        assert_eq!(refused_once(allows, 8).await, (2, false), "beside the call's own 10 s");
+        assert_eq!(refused_once(allows, 10).await, (1, true));
     }
 
     #[tokio::test]

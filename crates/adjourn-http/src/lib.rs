@@ -16,7 +16,7 @@
 //!
 //! The map: `job` the job and files of jobs · `settings` the file `adjourn.toml` and credentials · `contract` what is known of
 //! a provider, and `catalogue` of whom · `read` what a response says about limits · `explain` one pasted response, explained ·
-//! `requester` the call and what its answer means · `handler` (feature `handler`) the worker's handler.
+//! `requester` the call and what its answer means · `waiting` how long it may wait in process · `handler` (feature `handler`) the worker's handler.
 mod catalogue;
 mod contract;
 mod explain;
@@ -29,6 +29,7 @@ mod read;
 mod requester;
 mod scope;
 mod settings;
+mod waiting;
 
 /// The most bytes of a body that are read to understand a response.
 pub const READ_BYTES: usize = 64 * 1024;
@@ -52,3 +53,4 @@ pub use read::{
 };
 pub use requester::{Answer, ClientError, MAX_RESULT_BYTES, Now, Requester};
 pub use settings::{Credential, Credentials, Problem, Provider, Results, Settings, SettingsError};
+pub use waiting::{Allowance, WaitPolicy};

@@ -45,9 +45,9 @@
 //! ```
 //!
 //! The map: [`Message`] what a queue delivered · [`Handler`], [`RateLimitedHandler`] what a user writes · [`RateLimited`] the
-//! event · [`port`] what the worker needs from the world · `decode`, `perform`, `settle` the journey of one message · `batch`
-//! many of them · [`Gates`] what one refusal teaches the others · [`Settlement`], [`Proof`] what becomes of an original ·
-//! `fake` (feature `test-util`) the ports in memory, on a clock that tests move.
+//! event · [`InProcess`] a running job's time · [`port`] what the worker needs from the world · `decode`, `perform`, `settle`
+//! the journey of one message · `batch` many of them · [`Gates`] what one refusal teaches the others · [`Settlement`],
+//! [`Proof`] what becomes of an original · `fake` (feature `test-util`) the ports in memory, on a clock that tests move.
 mod batch;
 mod clock;
 mod decode;
@@ -56,6 +56,7 @@ mod event;
 pub mod fake;
 mod gates;
 mod handler;
+mod in_process;
 mod message;
 mod perform;
 pub mod port;
@@ -71,6 +72,7 @@ pub use clock::{Clock, SystemClock};
 pub use event::{EventMessage, Notice, NoticeDecision, RateLimited};
 pub use gates::Gates;
 pub use handler::{Delivery, Done, Handler, Interrupt, Job, RateLimitedHandler, Terms, Undecodable};
+pub use in_process::InProcess;
 pub use message::{Attribute, AttributeValue, ENVELOPE_ATTRIBUTE, Message};
 pub use perform::Performed;
 pub use receipt::{POLICY_VERSION, Receipt, Transition};

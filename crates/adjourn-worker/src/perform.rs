@@ -15,7 +15,8 @@ use adjourn_core::{
 use tokio::task::JoinSet;
 
 use crate::{
-    Done, Handler, Interrupt, Job, Message, RateLimited, Terms, Worker, decode::Decoded, port::Closing, verdict,
+    Done, Handler, InProcess, Interrupt, Job, Message, RateLimited, Terms, Worker, decode::Decoded, port::Closing,
+    verdict,
 };
 
 /// The most that is kept back for settling at the end of an invocation.
@@ -306,7 +307,8 @@ impl<H: Handler> Run<'_, H> {
         };
         let worker = self.worker.clone();
         let mut task = JoinSet::new();
-        task.spawn(async move { worker.inner.handler.handle(job).await });
+        let in_process = InProcess::new(worker.inner.policy.deferral.max_in_process_wait, must_end_by);
+        task.spawn(in_process.around(async move { worker.inner.handler.handle(job).await }));
         tokio::select! {
             joined = task.join_next() => match joined {
                 Some(Ok(result)) => result,

@@ -58,20 +58,6 @@ fn a_named_moment_without_a_parser_counts_as_stated() {
 }
 
 #[test]
-fn the_error_says_who_why_and_when() {
-    let now = Timestamp::from_unix_ms(0);
-    let error = RateLimitError::from(
-        Signal::new("acme", now)
-            .reason("burst")
-            .retry_at(now + Duration::from_secs(1)),
-    );
-    assert_eq!(
-        error.to_string(),
-        "acme refused: burst; not before 1970-01-01T00:00:01.000Z"
-    );
-}
-
-#[test]
 fn texts_are_cut_between_characters() {
     assert_eq!(truncated("aéb", 2), "a");
     assert_eq!(truncated("aéb", 3), "aé");

@@ -1,9 +1,10 @@
-//! Performs HTTP jobs: one call each, bounded in time and bytes, and what its answer means.
+//! Performs HTTP jobs: calls bounded in time and bytes, and what their answers mean.
 
 mod answer;
 mod client;
 mod outgoing;
 mod redirect;
+mod waited;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -14,7 +15,7 @@ pub use answer::Answer;
 pub(crate) use answer::meaning;
 pub use client::ClientError;
 
-use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings, scope};
+use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings, WaitPolicy, scope};
 use client::Clients;
 
 /// The most bytes of a response that are kept as a job's result.
@@ -29,6 +30,7 @@ pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 #[derive(Clone)]
 pub struct Requester {
     inner: Arc<Inner>,
+    waits: Arc<WaitPolicy>,
 }
 
 struct Inner {
@@ -69,6 +71,10 @@ impl Requester {
         now: Now,
     ) -> Result<Self, ClientError> {
         let clients = Clients::for_providers(settings.providers())?;
+        let waits = WaitPolicy {
+            min_retry_after: settings.policy().deferral.min_retry_after,
+            ..WaitPolicy::default()
+        };
         Ok(Self {
             inner: Arc::new(Inner {
                 settings,
@@ -77,7 +83,16 @@ impl Requester {
                 reader,
                 now,
             }),
+            waits: Arc::new(waits),
         })
+    }
+
+    /// The same requester, whose [`call`](Self::call) waits as `policy` says; without it by the default ladder and
+    /// `min_retry_after_ms` of the settings.
+    #[must_use]
+    pub fn waiting(mut self, policy: WaitPolicy) -> Self {
+        self.waits = Arc::new(policy);
+        self
     }
 
     /// The settings.
@@ -251,3 +266,5 @@ mod contract_tests;
 pub(crate) mod loopback;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod waited_tests;

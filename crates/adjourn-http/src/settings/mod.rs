@@ -120,9 +120,10 @@ impl Settings {
         self.concurrency
     }
 
-    /// The longest time that a call of any provider may take.
+    /// The longest time that a job of any provider may take: its call, and what it may wait in process.
     #[must_use]
     pub fn longest_timeout(&self) -> Duration {
-        self.providers().map(Provider::timeout).max().unwrap_or_default()
+        let call = self.providers().map(Provider::timeout).max().unwrap_or_default();
+        call + self.policy.deferral.max_in_process_wait
     }
 }

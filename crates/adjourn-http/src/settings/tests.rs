@@ -96,7 +96,7 @@ fn every_setting() {
         (ms(10_000), Results::None, None, None)
     );
     assert_eq!(settings.concurrency(), 12);
-    assert_eq!(settings.longest_timeout(), ms(10_000));
+    assert_eq!(settings.longest_timeout(), ms(10_013));
     let deferral = DeferralPolicy {
         max_deferrals: 3,
         max_deferred: ms(1000),

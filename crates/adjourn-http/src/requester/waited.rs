@@ -1,0 +1,70 @@
+//! A call that waits in process where that fits: refusals until the provider's moment, failures up the ladder.
+
+use adjourn_core::{Outcome, RateLimitError};
+
+use super::{Answer, Requester};
+use crate::{
+    Allowance, HttpJob, scope,
+    waiting::{Pause, Setback, Waits, entropy},
+};
+
+impl Requester {
+    /// Makes the job's call and says what its answer means, as [`Requester::perform`] does, and waits in process as far as
+    /// the task's [`Allowance`] goes: until the moment that a refusal names (at least a second, plus up to a tenth, ten times at
+    /// most), up the [`WaitPolicy`](crate::WaitPolicy)'s ladder after a bare 429 and after a failure that may be tried again.
+    ///
+    /// The call is over by the allowance's deadline, or within the provider's timeout where that has none. `lasting_id` is
+    /// a name that stays the same when the whole is repeated; the idempotency key is made from it where the job has neither
+    /// a key nor an id.
+    ///
+    /// # Errors
+    /// A refusal whose wait does not fit, or that names no time and is no bare 429: at once.
+    pub async fn call(&self, job: &HttpJob, lasting_id: &str) -> Result<Answer, RateLimitError> {
+        let provider = self.inner.settings.provider(&job.provider);
+        let timeout = provider.map(crate::Provider::timeout).unwrap_or_default();
+        let allowance = Allowance::current();
+        let mut waits = Waits::under(&self.waits);
+        loop {
+            let now = (self.inner.now)();
+            let must_end_by = allowance.deadline().unwrap_or(now + timeout);
+            let answer = self.perform(job, lasting_id, must_end_by).await;
+            let setback = match &answer.outcome {
+                Outcome::Throttled(signal) => Setback::Refused(signal),
+                Outcome::Failed(fault) => Setback::Failed(fault.not_before()),
+                Outcome::Done | Outcome::Unknown(_) | Outcome::Rejected(_) => return Ok(answer),
+            };
+            let now = (self.inner.now)();
+            if let Some(pause) = waits.next(setback, allowance.budget(now, timeout), now, entropy()) {
+                told(&job.provider, &answer.outcome, pause);
+                let asleep = allowance.asleep(&self.inner.now);
+                tokio::time::sleep(pause.span).await;
+                drop(asleep);
+                continue;
+            }
+            let contract = provider.and_then(|provider| provider.contract()).map(AsRef::as_ref);
+            return match answer.outcome {
+                Outcome::Throttled(signal) => Err(RateLimitError::from(signal).in_scope(scope::of_job(job, contract))),
+                Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_) => Ok(answer),
+            };
+        }
+    }
+}
+
+/// A wait for the provider's own moment is the ordinary course; one that nobody named a moment for may be of interest. What
+/// is returned is not logged here: whoever gets it does that once.
+fn told(provider: &str, outcome: &Outcome, pause: Pause) {
+    let wait_ms = u64::try_from(pause.span.as_millis()).unwrap_or(u64::MAX);
+    let until = pause.until;
+    match outcome {
+        Outcome::Throttled(signal) if signal.earliest_retry_at().is_some() => {
+            tracing::trace!(provider, wait_ms, %until, reason = signal.why(), "refused; waiting until the provider's moment");
+        }
+        Outcome::Throttled(signal) => {
+            tracing::debug!(provider, wait_ms, %until, reason = signal.why(), "refused without a time; waiting");
+        }
+        Outcome::Failed(fault) | Outcome::Unknown(fault) | Outcome::Rejected(fault) => {
+            tracing::debug!(provider, wait_ms, %until, reason = fault.why(), "failed; waiting");
+        }
+        Outcome::Done => {}
+    }
+}

@@ -1,0 +1,222 @@
+//! Calls that wait in process: a scripted provider on the loopback, on a clock that moves when nothing else can.
+
+use std::sync::Mutex;
+
+use adjourn_core::{Kind, RateLimitError, ScopeKey, Source};
+use adjourn_worker::{Clock, VirtualClock};
+
+use super::{
+    loopback::{Act, Loopback},
+    *,
+};
+use crate::{Allowance, ContractReader};
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+/// A provider that plays the acts, and whoever calls it.
+struct Scene {
+    server: Loopback,
+    requester: Requester,
+    clock: Arc<VirtualClock>,
+}
+
+impl Scene {
+    async fn playing(acts: Vec<Act>, settings: &str) -> Self {
+        let server = Loopback::playing(acts).await;
+        let text = format!("[providers.acme]\nbase_url = \"{}\"\n{settings}", server.url);
+        let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let clock = Arc::new(VirtualClock::starting_at(
+            Timestamp::parse("2026-07-10T20:13:47Z").unwrap(),
+        ));
+        let reader = Arc::new(ContractReader::of(&settings));
+        let told = Arc::clone(&clock);
+        let requester = Requester::new(settings, Credentials::default(), reader, Arc::new(move || told.now())).unwrap();
+        Self {
+            server,
+            requester,
+            clock,
+        }
+    }
+
+    /// Calls under an allowance: what came of it, how many calls that took, and how long.
+    async fn call(&self, allowance: Allowance, method: &str) -> (Result<Answer, RateLimitError>, usize, Duration) {
+        let text = format!(r#"{{"provider":"acme","method":"{method}","path":"/orders"}}"#);
+        let job = HttpJob::parse(&text).unwrap();
+        let (before, started_at) = (self.server.asked().len(), self.clock.now());
+        let answer = allowance.scope(self.requester.call(&job, "order-7")).await;
+        let calls = self.server.asked().len() - before;
+        (answer, calls, self.clock.now().since(started_at))
+    }
+}
+
+fn hint(seconds: u64) -> Act {
+    Act::status(429, &format!("retry-after: {seconds}\r\n"), "")
+}
+
+fn bare() -> Act {
+    Act::status(429, "", "")
+}
+
+fn done() -> Act {
+    Act::status(200, "", "")
+}
+
+fn ample() -> Allowance {
+    Allowance::of(S(300))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_refusal_is_waited_out_and_the_caller_sees_the_answer() {
+    let scene = Scene::playing(vec![hint(4), done()], "").await;
+    let (answer, calls, took) = scene.call(Allowance::front_end(), "POST").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 2));
+    assert!(took >= S(4) && took <= S(5), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_does_not_fit_is_the_caller_s_at_once_with_everything_that_was_read() {
+    let body = r#"{"errorType":"RATE_LIMIT","policyName":"SECONDLY"}"#;
+    let refusal = Act::status(429, "retry-after: 60\r\n", body);
+    let scene = Scene::playing(vec![refusal, done()], "contract = \"hubspot\"").await;
+    let (refused, calls, took) = scene.call(Allowance::front_end(), "GET").await;
+    let refused = refused.unwrap_err();
+    assert_eq!(calls, 1);
+    assert!(took < S(1), "{took:?}");
+    assert_eq!(
+        (refused.status(), refused.kind(), refused.told_by(), refused.wait()),
+        (Some(429), Kind::Short, Source::Parser, Some(S(60)))
+    );
+    assert_eq!((refused.policy(), refused.reason()), (Some("SECONDLY"), "secondly"));
+    assert_eq!(refused.scope_key(), Some(&ScopeKey::provider("acme")));
+    assert!(refused.is_retryable() && refused.provider() == "acme");
+    assert_eq!(
+        refused.retry_at(),
+        Some(refused.signal().observation().observed_at + S(60))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_s_refusal_defers_at_once_whatever_it_says() {
+    for act in [hint(1), bare(), hint(0)] {
+        let scene = Scene::playing(vec![act, done()], "").await;
+        let (refused, calls, took) = scene.call(Allowance::worker(), "GET").await;
+        assert_eq!((refused.unwrap_err().status(), calls), (Some(429), 1));
+        assert!(took < S(1), "{took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eleventh_named_moment_is_the_caller_s() {
+    let scene = Scene::playing(vec![hint(1)], "").await;
+    let (refused, calls, took) = scene.call(ample(), "GET").await;
+    assert_eq!((refused.unwrap_err().wait(), calls), (Some(S(1)), 11));
+    assert!(took >= S(10) && took < S(12), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bare_refusals_go_up_the_ladder_and_the_moment_told_is_unknown_and_never_the_ladder_s() {
+    let scene = Scene::playing(vec![bare()], "").await;
+    let (refused, calls, took) = scene.call(ample(), "GET").await;
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.retry_at(), refused.wait(), calls), (None, None, 7));
+    assert!(
+        took >= S(284) && took < S(300),
+        "1 + 3 + 10 + 30 + 60 + 180 s and no more than the cap: {took:?}"
+    );
+
+    let (refused, calls, took) = scene.call(Allowance::front_end(), "GET").await;
+    assert_eq!((refused.unwrap_err().retry_at(), calls), (None, 3));
+    assert!(took >= S(4) && took < S(5), "the rung of 10 s did not fit: {took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_s_cap_counts_what_it_slept_over_all_its_calls() {
+    let scene = Scene::playing(vec![hint(4), done(), hint(4), done(), hint(4), done()], "").await;
+    let front_end = Allowance::front_end();
+    for expected in [2, 2, 1] {
+        let (answer, calls, _) = scene.call(front_end.clone(), "GET").await;
+        assert_eq!((calls, answer.is_ok()), (expected, expected == 2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_leaves_the_call_its_time_or_half_of_what_there_is() {
+    // 29 s left and a timeout of 30 s: 14.5 s may be waited.
+    for (seconds, expected) in [(14, 2), (15, 1)] {
+        let scene = Scene::playing(vec![hint(seconds), done()], "timeout_ms = 30000").await;
+        let deadline = scene.clock.now() + S(29);
+        let (answer, calls, took) = scene.call(ample().until(deadline), "GET").await;
+        assert_eq!((calls, answer.is_ok()), (expected, expected == 2), "{seconds} s");
+        assert!(took < S(29));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_backoff_means_no_wait_in_process_at_all() {
+    for act in [hint(1), bare(), Act::status(503, "", "")] {
+        let mut scene = Scene::playing(vec![act, done()], "").await;
+        scene.requester = scene.requester.waiting(WaitPolicy::none());
+        let (_, calls, took) = scene.call(ample(), "GET").await;
+        assert_eq!(calls, 1);
+        assert!(took < S(1), "{took:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_status_that_is_a_limit_and_names_no_time_is_the_caller_s_after_one_call() {
+    let rule = "[[providers.acme.contract.classify]]\nstatus = 403\nkind = \"short\"";
+    let scene = Scene::playing(vec![Act::status(403, "", ""), done()], rule).await;
+    let (refused, calls, took) = scene.call(ample(), "GET").await;
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.status(), refused.retry_at(), calls), (Some(403), None, 1));
+    assert!(took < S(1), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_errors_and_broken_connections_are_tried_again_up_the_ladder() {
+    let broken = Act::status(500, "", "");
+    let scene = Scene::playing(vec![broken.clone(), Act::HangUp, broken, done()], "").await;
+    let (answer, calls, took) = scene.call(ample(), "GET").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 4));
+    assert!(took >= S(14) && took < S(16), "1 + 3 + 10 s: {took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_have_had_its_effect_is_not_tried_again() {
+    let scene = Scene::playing(vec![Act::HangUp, done()], "").await;
+    let (answer, calls, _) = scene.call(ample(), "POST").await;
+    assert!(matches!(answer.unwrap().outcome, Outcome::Unknown(_)));
+    assert_eq!(calls, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_returned_is_not_logged_and_a_wait_for_a_named_moment_only_at_trace() {
+    let scene = Scene::playing(vec![hint(1), hint(1), hint(60)], "").await;
+    let lines = Lines::default();
+    let guard = tracing::subscriber::set_default(lines.clone());
+    let (refused, calls, _) = scene.call(Allowance::front_end(), "GET").await;
+    drop(guard);
+    assert_eq!((refused.unwrap_err().wait(), calls), (Some(S(60)), 3));
+    let ours: Vec<tracing::Level> = lines.0.lock().unwrap().clone();
+    assert_eq!(ours, [tracing::Level::TRACE, tracing::Level::TRACE]);
+}
+
+/// Keeps the level of every event of this crate.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<tracing::Level>>>);
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().starts_with("adjourn")
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        self.0.lock().unwrap().push(*event.metadata().level());
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}

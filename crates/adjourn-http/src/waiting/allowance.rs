@@ -1,0 +1,237 @@
+//! How long whoever calls may be kept waiting, carried along with its task.
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use adjourn_core::Timestamp;
+
+use crate::Now;
+
+tokio::task_local! {
+    static CURRENT: Allowance;
+}
+
+/// How long a caller that says nothing may be kept waiting.
+const UNSET: Duration = Duration::from_secs(300);
+/// How long a person in front of a page waits.
+const FRONT_END: Duration = Duration::from_secs(10);
+
+/// How long the calls of one task may wait in process, in all, and by when the task has to be over.
+///
+/// The caller owns it, since nobody else knows who waits: a worker nobody, and it can put the job off; a front end a person;
+/// a script as long as it likes. Who sets none has five minutes for each call. Time that two calls of a task wait side by
+/// side counts once.
+///
+/// ```
+/// use std::time::Duration;
+/// use adjourn_http::Allowance;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// Allowance::front_end()
+///     .scope(async {
+///         assert_eq!(Allowance::current().cap(), Duration::from_secs(10));
+///         // A spawned task has lost it, unless it is carried there.
+///         tokio::spawn(Allowance::carry(async {
+///             assert_eq!(Allowance::current().cap(), Duration::from_secs(10));
+///         }))
+///         .await
+///     })
+///     .await
+///     .unwrap();
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Allowance {
+    /// From the outermost task to the innermost: a nested one can only shorten.
+    levels: Vec<Arc<Level>>,
+}
+
+#[derive(Debug)]
+struct Level {
+    cap: Duration,
+    deadline: Option<Timestamp>,
+    slept: Mutex<Slept>,
+}
+
+/// How long at least one call of a task was asleep.
+#[derive(Debug, Default)]
+struct Slept {
+    before: Duration,
+    sleepers: usize,
+    since: Timestamp,
+}
+
+impl Slept {
+    fn by(&self, now: Timestamp) -> Duration {
+        let running = if self.sleepers > 0 {
+            now.since(self.since)
+        } else {
+            Duration::ZERO
+        };
+        self.before.saturating_add(running)
+    }
+
+    fn start(&mut self, now: Timestamp) {
+        if self.sleepers == 0 {
+            self.since = now;
+        }
+        self.sleepers = self.sleepers.saturating_add(1);
+    }
+
+    fn end(&mut self, now: Timestamp) {
+        let slept = self.by(now);
+        self.sleepers = self.sleepers.saturating_sub(1);
+        (self.before, self.since) = (slept, now);
+    }
+}
+
+impl Allowance {
+    /// Waits of so long in all.
+    #[must_use]
+    pub fn of(cap: Duration) -> Self {
+        Self::level(cap, None)
+    }
+
+    /// A worker's: it does not wait, since it can put the job off.
+    #[must_use]
+    pub fn worker() -> Self {
+        Self::of(Duration::ZERO)
+    }
+
+    /// Of a program that answers a person: ten seconds.
+    #[must_use]
+    pub fn front_end() -> Self {
+        Self::of(FRONT_END)
+    }
+
+    /// It has to be over by `deadline`: what a call itself may take is kept free before it.
+    #[must_use]
+    pub fn until(self, deadline: Timestamp) -> Self {
+        self.and(&Self::level(Duration::MAX, Some(deadline)))
+    }
+
+    /// The allowance of this task: what [`Allowance::scope`] set around it, inside a worker's handler (with the feature
+    /// `handler`) also the worker's; five minutes where nobody set any.
+    #[must_use]
+    pub fn current() -> Self {
+        Self::set().unwrap_or_else(|| Self::of(UNSET))
+    }
+
+    /// Runs `future` under this allowance and whatever stands around it: nested, it can only become shorter.
+    pub fn scope<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
+        let whole = match Self::set() {
+            Some(around) => around.and(&self),
+            None => self,
+        };
+        CURRENT.scope(whole, future)
+    }
+
+    /// The future with this task's allowance, for a task of its own: `tokio::spawn(Allowance::carry(future))`.
+    pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> {
+        let carried = Self::set();
+        async move {
+            match carried {
+                Some(carried) => CURRENT.scope(carried, future).await,
+                None => future.await,
+            }
+        }
+    }
+
+    /// How long its calls may wait in all.
+    #[must_use]
+    pub fn cap(&self) -> Duration {
+        self.levels.iter().map(|level| level.cap).min().unwrap_or(UNSET)
+    }
+
+    /// By when it has to be over.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.levels.iter().filter_map(|level| level.deadline).min()
+    }
+
+    /// What one wait may take now, before a call that may take `timeout`: the cap less what was slept, and of the time that
+    /// the deadline leaves as much as keeps the call's own time free, or half of it where that is less.
+    pub(crate) fn budget(&self, now: Timestamp, timeout: Duration) -> Duration {
+        let capped = self.levels.iter().map(|level| level.left(now)).min();
+        let capped = capped.unwrap_or(UNSET);
+        match self.deadline() {
+            Some(deadline) => capped.min(before(deadline.since(now), timeout)),
+            None => capped,
+        }
+    }
+
+    /// Counts the time until the guard is dropped as slept.
+    pub(crate) fn asleep(&self, now: &Now) -> Asleep {
+        let started_at = now();
+        for level in &self.levels {
+            level.slept().start(started_at);
+        }
+        Asleep {
+            allowance: self.clone(),
+            now: Arc::clone(now),
+        }
+    }
+
+    fn level(cap: Duration, deadline: Option<Timestamp>) -> Self {
+        let level = Level {
+            cap,
+            deadline,
+            slept: Mutex::default(),
+        };
+        Self {
+            levels: vec![Arc::new(level)],
+        }
+    }
+
+    fn and(mut self, inner: &Self) -> Self {
+        self.levels.extend(inner.levels.iter().cloned());
+        self
+    }
+
+    fn set() -> Option<Self> {
+        let own = CURRENT.try_with(Clone::clone).ok();
+        #[cfg(feature = "handler")]
+        let own = own.or_else(|| {
+            let job = adjourn_worker::InProcess::current()?;
+            Some(Self::of(job.cap()).until(job.must_end_by()))
+        });
+        own
+    }
+}
+
+impl Level {
+    fn slept(&self) -> std::sync::MutexGuard<'_, Slept> {
+        self.slept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn left(&self, now: Timestamp) -> Duration {
+        self.cap.saturating_sub(self.slept().by(now))
+    }
+}
+
+/// What of the time that is left may be waited before a call that may take `timeout`.
+fn before(left: Duration, timeout: Duration) -> Duration {
+    left.saturating_sub(timeout.min(left / 2))
+}
+
+/// A call that is asleep.
+pub(crate) struct Asleep {
+    allowance: Allowance,
+    now: Now,
+}
+
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        let ended_at = (self.now)();
+        for level in &self.allowance.levels {
+            level.slept().end(ended_at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

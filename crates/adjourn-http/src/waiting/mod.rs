@@ -1,0 +1,11 @@
+//! How long a call may wait in process before the refusal is handed to whoever called.
+
+mod allowance;
+mod ladder;
+mod pause;
+
+pub use allowance::Allowance;
+pub use ladder::WaitPolicy;
+
+pub(crate) use ladder::{Setback, Waits};
+pub(crate) use pause::{Pause, entropy};
