@@ -16,7 +16,8 @@
 //!
 //! The map: `job` the job and files of jobs · `settings` the file `adjourn.toml` and credentials · `contract` what is known of
 //! a provider, and `catalogue` of whom · `read` what a response says about limits · `explain` one pasted response, explained ·
-//! `requester` the call and what its answer means · `waiting` how long it may wait in process · `handler` (feature `handler`) the worker's handler.
+//! `budget` how fast it may be called, `requester` the call and what its answer means · `waiting` how long it may wait in process · `handler` (feature `handler`) the worker's handler.
+mod budget;
 mod catalogue;
 mod contract;
 mod explain;
@@ -34,6 +35,9 @@ mod waiting;
 /// The most bytes of a body that are read to understand a response.
 pub const READ_BYTES: usize = 64 * 1024;
 
+pub use budget::{
+    Budgets, Feedback, HeldBody, InFlight, NoTurn, Rate, RateBudget, RateRule, Turn, WaitReason, policy_disabled,
+};
 pub use catalogue::CatalogueEntry;
 pub use contract::{
     Basis, Calendar, Case, Contract, ContractError, Cost, Executed, Expectation, LimitHeaders, LimitScope, Link,

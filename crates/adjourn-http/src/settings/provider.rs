@@ -6,7 +6,7 @@ use adjourn_core::{Pace, RetryPolicy};
 use http::{HeaderName, Method};
 use url::Url;
 
-use crate::Contract;
+use crate::{Contract, Rate, RateRule};
 
 use super::{
     Credential, contract, credential,
@@ -18,20 +18,21 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No call may take longer than an invocation of a function may (Lambda DG, quotas).
 const LONGEST_TIMEOUT_MS: u32 = 900_000;
 const MAX_NAME_BYTES: usize = 64;
+const RATE: &str = "rate = { requests = 100, per_ms = 10000 }";
 
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "base_url",
     "contract",
     "timeout_ms",
     "idempotency_header",
     "repeat_unknown",
     "credential",
+    "lanes",
     "max_in_flight",
     "rate",
     "results",
     "retry",
 ];
-const LATER: [(&str, &str); 1] = [("lanes", "rates by path (one rate serves the whole provider)")];
 
 /// A provider that jobs may call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub struct Provider {
     repeat_unknown: bool,
     credential: Option<Credential>,
     max_in_flight: Option<u32>,
-    pace: Option<Pace>,
+    rate: Option<Rate>,
+    lanes: Vec<RateRule>,
     results: Results,
     retry: Option<RetryPolicy>,
     contract: Option<Arc<Contract>>,
@@ -98,8 +100,21 @@ impl Provider {
 
     /// How fast one scope may be called.
     #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The same as a gate keeps it. None where some paths have a rate of their own: a gate knows no paths, so the budget alone paces.
+    #[must_use]
     pub fn pace(&self) -> Option<Pace> {
-        self.pace
+        let rate = self.rate.filter(|_| self.lanes.is_empty())?;
+        Some(Pace::new(rate.requests(), rate.period()))
+    }
+
+    /// The calls of one scope that have a rate of their own, instead of [`Provider::rate`]; the first that matches.
+    #[must_use]
+    pub fn lanes(&self) -> &[RateRule] {
+        &self.lanes
     }
 
     /// What becomes of a successful call's response.
@@ -160,7 +175,7 @@ pub(super) fn read_all(sheet: &mut Sheet<'_>, root: &Table<'_>) -> BTreeMap<Stri
 }
 
 fn read(sheet: &mut Sheet<'_>, name: &str, table: &Table<'_>) -> Option<Provider> {
-    sheet.keys(table, &KNOWN, &LATER);
+    sheet.keys(table, &KNOWN, &[]);
     let base_url = base_url(sheet, table);
     let idempotency_header = sheet
         .text(table, "idempotency_header", "a header's name")
@@ -173,7 +188,8 @@ fn read(sheet: &mut Sheet<'_>, name: &str, table: &Table<'_>) -> Option<Provider
             .unwrap_or(DEFAULT_TIMEOUT),
         repeat_unknown: sheet.boolean(table, "repeat_unknown").unwrap_or(false),
         max_in_flight: sheet.whole(table, "max_in_flight", 1..=100_000),
-        pace: pace(sheet, table),
+        rate: rate(sheet, table),
+        lanes: sheet.each(table, "lanes", lane),
         results: results(sheet, table),
         retry: sheet.table(table, "retry").map(|retry| tiers::retry(sheet, &retry)),
         contract: contract::read(sheet, table),
@@ -231,17 +247,36 @@ fn base_url(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Url> {
     None
 }
 
-fn pace(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Pace> {
+fn rate(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Rate> {
     let rate = sheet.table(table, "rate")?;
     sheet.keys(&rate, &["requests", "per_ms"], &[]);
     for key in ["requests", "per_ms"] {
         if rate.get(key).is_none() {
-            sheet.missing(&rate, key, "rate = { requests = 100, per_ms = 10000 }");
+            sheet.missing(&rate, key, RATE);
         }
     }
     let requests = sheet.whole(&rate, "requests", 1..=1_000_000);
     let period = sheet.span(&rate, "per_ms", 1..=31 * 86_400_000);
-    Some(Pace::new(requests?, period?))
+    Some(Rate::new(requests?, period?))
+}
+
+/// Calls of one path with a rate of their own.
+fn lane(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<RateRule> {
+    const PATH: &str = "one or more whole segments of a path, such as \"/exports\"";
+    sheet.keys(table, &["path", "rate"], &[]);
+    for (key, allowed) in [("path", PATH), ("rate", RATE)] {
+        if table.get(key).is_none() {
+            sheet.missing(table, key, allowed);
+        }
+    }
+    let path = sheet.text(table, "path", PATH);
+    if let (Some(path), Some(value)) = (path, table.get("path"))
+        && (!path.starts_with('/') || path.trim_matches('/').is_empty() || path.contains(['?', '#']))
+    {
+        sheet.refuse(table, "path", value, PATH);
+        return None;
+    }
+    Some(RateRule::new(path?, rate(sheet, table)?))
 }
 
 fn results(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Results {

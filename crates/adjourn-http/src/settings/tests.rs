@@ -203,6 +203,26 @@ fn each_mistake_says_where_what_was_found_and_what_is_allowed() {
             "line 3: providers.acme.idempotency_header: found \"Host\"; allowed: a header's name",
         ),
         (
+            "lanes = 5",
+            "line 3: providers.acme.lanes: found 5; allowed: a list of tables, [[lanes]]",
+        ),
+        (
+            "lanes = [{ path = \"exports\", rate = { requests = 6, per_ms = 60000 } }]",
+            "line 3: providers.acme.lanes[0].path: found \"exports\"; allowed: one or more whole segments of a path, such as \"/exports\"",
+        ),
+        (
+            "lanes = [{ path = \"/exports\" }]",
+            "line 3: providers.acme.lanes[0].rate: is missing; it is required: rate = { requests = 100, per_ms = 10000 }",
+        ),
+        (
+            "lanes = [{ path = \"/exports\", rate = { requests = 0, per_ms = 60000 } }]",
+            "line 3: providers.acme.lanes[0].rate.requests: found 0; allowed: a whole number from 1 to 1000000",
+        ),
+        (
+            "lanes = [{ path = \"/exports\", rate = { requests = 6, per_ms = 60000 }, speed = 1 }]",
+            "line 3: providers.acme.lanes[0].speed:",
+        ),
+        (
             "max_in_flight = 0",
             "line 3: providers.acme.max_in_flight: found 0; allowed: a whole number from 1",
         ),
@@ -333,10 +353,6 @@ fn each_mistake_says_where_what_was_found_and_what_is_allowed() {
 #[test]
 fn what_comes_later_is_refused_by_name_and_not_ignored() {
     for (text, expected) in [
-        (
-            "lanes = []",
-            "line 3: providers.acme.lanes: rates by path (one rate serves the whole provider): not built yet; leave it out",
-        ),
         (
             "credential = { header = \"A\", secret = \"arn:x\" }",
             "line 3: providers.acme.credential.secret: a credential in a secret store: not built yet",

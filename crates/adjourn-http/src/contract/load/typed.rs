@@ -67,7 +67,7 @@ impl Sheet<'_> {
     }
 
     /// Each table of a list of tables.
-    pub(super) fn each<T>(
+    pub(crate) fn each<T>(
         &mut self,
         table: &Table<'_>,
         key: &str,

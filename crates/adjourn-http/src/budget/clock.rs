@@ -1,0 +1,62 @@
+//! The one place where budgets read a clock and sleep.
+
+use std::{fmt, sync::LazyLock, time::Duration};
+
+use adjourn_core::Timestamp;
+use adjourn_pace::Moment;
+use tokio::time::Instant;
+
+use crate::Now;
+
+/// How long before the first reading the moments of this process begin: a paused clock may show less than another one did.
+const BEFORE_FIRST: Duration = Duration::from_secs(366 * 86_400);
+
+/// Where moments are counted from.
+static ORIGIN: LazyLock<Instant> = LazyLock::new(|| {
+    let first = instant();
+    first.checked_sub(BEFORE_FIRST).unwrap_or(first)
+});
+
+/// tokio's clock for pacing, which tests pause and move, and a wall clock for the dates in a provider's answers.
+#[derive(Clone, Default)]
+pub(super) struct Clock {
+    wall: Option<Now>,
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where budgets read the clock")]
+fn instant() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where budgets read the wall clock")]
+fn wall() -> Timestamp {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_unix_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+impl Clock {
+    pub(super) fn with_wall(wall: Now) -> Self {
+        Self { wall: Some(wall) }
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        Moment::after(instant().saturating_duration_since(*ORIGIN))
+    }
+
+    pub(super) fn wall(&self) -> Timestamp {
+        self.wall.as_ref().map_or_else(wall, |now| now())
+    }
+
+    /// Returns at that moment or a little later, never before.
+    pub(super) async fn sleep_until(&self, at: Moment) {
+        tokio::time::sleep(at.since(self.now())).await;
+    }
+}
