@@ -2,7 +2,8 @@
 //!
 //! A [`World`] is a queue with its scheduler and stores in memory, some [`Provider`]s and some workers that poll. It runs
 //! to its end on tokio's paused clock, hours in milliseconds, and the same [`Setup`] always runs the same way. What happened
-//! is counted on the providers' side and by a census of every job, never by the engine's own books.
+//! is counted on the providers' side and by a census of every job, never by the engine's own books. That is the feature `world`, on by
+//! default; without it there is [`pacing`] alone, which needs no worker and no fakes.
 //!
 //! ```
 //! use std::time::Duration;
@@ -15,14 +16,23 @@
 //! assert_eq!((report.done, report.lost(), report.early, report.duplicates), (3, 0, 0, 0));
 //! ```
 
+#[cfg(feature = "world")]
 mod handler;
+#[cfg(feature = "world")]
 mod job;
 pub mod pacing;
+#[cfg(feature = "world")]
 mod provider;
+#[cfg(feature = "world")]
 mod report;
+#[cfg(feature = "world")]
 mod world;
 
+#[cfg(feature = "world")]
 pub use job::{Act, SimJob};
+#[cfg(feature = "world")]
 pub use provider::{Books, CallRecord, Hint, Limit, Provider, Reply};
+#[cfg(feature = "world")]
 pub use report::{Fate, Report};
+#[cfg(feature = "world")]
 pub use world::{Settle, Setup, World, simulate};

@@ -1,14 +1,25 @@
 //! Pacing strategies compared: a provider that limits, clients that find its pace, in virtual time.
 
+mod bins;
 mod books;
+mod catalogue;
+mod figures;
+mod load;
+mod nearest;
 mod run;
 mod scenario;
 mod server;
 mod strategies;
+mod verdict;
 
+pub use bins::{Bin, Bins};
 pub use books::{Run, Seen, Traced};
+pub use catalogue::BuiltIn;
+pub use figures::Figures;
+pub use load::{MAX_SCENARIO_BYTES, Problem, ScenarioError};
 pub use scenario::{Against, Change, Hint, Limit, Must, Other, Scenario, Vary};
-pub use strategies::{Named, STRATEGIES};
+pub use strategies::{DEFAULT_STRATEGY, Named, STRATEGIES};
+pub use verdict::{Yardstick, laws_broken, missed, ratio};
 
 use std::time::Duration;
 
@@ -36,6 +47,12 @@ pub fn watch(scenario: &Scenario, strategy: &Named, seed: u64, seen: &mut dyn Fn
     }
 }
 
+/// The time that a scenario's limits themselves need; zero where they need none, or let nothing pass.
+#[must_use]
+pub fn ideal(scenario: &Scenario, seed: u64) -> Duration {
+    run::run(scenario, &Pacers::Ideal, seed, None).makespan
+}
+
 /// How long what a scenario is compared with takes.
 #[must_use]
 pub fn reference(scenario: &Scenario, seed: u64) -> Duration {
@@ -46,7 +63,7 @@ pub fn reference(scenario: &Scenario, seed: u64) -> Duration {
         run::run(scenario, &Pacers::Each(&make), seed, None).makespan
     };
     match scenario.must.against {
-        Against::Limit => run::run(scenario, &Pacers::Ideal, seed, None).makespan,
+        Against::Limit => ideal(scenario, seed),
         Against::Independent => ladder(scenario, &[1, 2, 4]),
         Against::Ladder => ladder(scenario, &[1, 3, 10, 30, 60, 180]),
         Against::Patient => {

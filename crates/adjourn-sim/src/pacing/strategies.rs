@@ -91,3 +91,21 @@ fn true_rate(scenario: &Scenario) -> f64 {
         per(scenario.concurrency, scenario.latency_ms.max(1))
     }
 }
+
+/// The strategy that runs unless another is named.
+pub const DEFAULT_STRATEGY: &str = "evidence";
+
+impl Named {
+    /// The strategy of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        STRATEGIES.iter().find(|strategy| strategy.name == name)
+    }
+
+    /// The words for a name that no strategy has: the nearest, and all there are.
+    #[must_use]
+    pub fn unknown(found: &str) -> String {
+        let names: Vec<&str> = STRATEGIES.iter().map(|strategy| strategy.name).collect();
+        super::nearest::known(found, &names)
+    }
+}
