@@ -24,7 +24,7 @@ pub const STRATEGIES: [Named; 7] = [
     Named {
         name: "evidence",
         about: "adjourn's own: a refusal is a measurement of the bucket",
-        make: Some(|scenario, seed| Box::new(Evidence::new(ladder(scenario), Chance::of(seed)))),
+        make: Some(|scenario, _| Box::new(Evidence::new(ladder(scenario)))),
     },
     Named {
         name: "aimd",

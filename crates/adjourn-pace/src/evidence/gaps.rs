@@ -1,0 +1,78 @@
+//! A bucket that saves nothing up: what single gaps between calls say.
+//!
+//! With a burst of one, a call passes when the gap since the last one that passed is long enough, and is refused when it is not. So each
+//! refusal bounds the interval from below and each success from above, and a few of them find it by bisection. A success after a gap that was
+//! too short before, or a refusal after one that was long enough, says that the bucket is of another kind.
+
+/// How well the interval has to be known, as a share of it.
+const SURE: f64 = 0.02;
+/// Successes at the same gap after which a shorter one is tried.
+const PATIENCE: u32 = 50;
+/// Gaps that differ by less are the same.
+const SAME: f64 = 0.005;
+
+/// The bracket around the interval, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Gaps {
+    /// The longest gap that was refused.
+    refused: f64,
+    /// The shortest gap that passed.
+    passed: f64,
+    /// Successes since either changed.
+    since: u32,
+    /// Refusals that do not fit.
+    odd: u32,
+}
+
+impl Gaps {
+    pub(super) fn between(refused: f64, passed: f64) -> Self {
+        Self {
+            refused,
+            passed: passed.max(refused * (1.0 + SURE)),
+            since: 0,
+            odd: 0,
+        }
+    }
+
+    /// The gap to keep before the next call.
+    pub(super) fn next(&self) -> f64 {
+        if self.passed > self.refused * (1.0 + SURE) || self.since >= PATIENCE {
+            f64::midpoint(self.refused, self.passed)
+        } else {
+            self.passed
+        }
+    }
+
+    /// The shortest gap that is known to be long enough.
+    pub(super) fn safe(&self) -> f64 {
+        self.passed
+    }
+
+    /// A call passed after this gap. Says whether that still fits a bucket that saves nothing up.
+    pub(super) fn pass(&mut self, gap: f64) -> bool {
+        if gap <= self.refused * (1.0 - SAME) {
+            return false;
+        }
+        if gap < self.passed * (1.0 - SAME) {
+            self.passed = gap.max(self.refused * (1.0 + SAME));
+            self.since = 0;
+        } else {
+            self.since += 1;
+        }
+        true
+    }
+
+    /// A call was refused after this gap. Says whether that still fits.
+    pub(super) fn refuse(&mut self, gap: f64) -> bool {
+        self.since = 0;
+        if gap < self.passed * (1.0 - SAME) {
+            self.refused = self.refused.max(gap);
+            return true;
+        }
+        // Once it may have been a late packet; twice in a row it is another kind of limit.
+        self.odd += 1;
+        self.refused = self.refused.max(gap);
+        self.passed = gap * (1.0 + SURE);
+        self.odd < 2
+    }
+}
