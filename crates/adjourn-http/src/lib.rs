@@ -16,7 +16,8 @@
 //!
 //! The map: `job` the job and files of jobs · `settings` the file `adjourn.toml` and credentials · `contract` what is known of
 //! a provider, and `catalogue` of whom · `read` what a response says about limits · `explain` one pasted response, explained ·
-//! `budget` how fast it may be called, `requester` the call and what its answer means · `waiting` how long it may wait in process · `handler` (feature `handler`) the worker's handler.
+//! `budget` how fast it may be called · `requester` the call and what its answer means · `waiting` how long it may wait in
+//! process · [`layer`] the same around clients that exist already · `handler` (feature `handler`) the worker's handler.
 mod budget;
 mod catalogue;
 mod contract;
@@ -25,6 +26,7 @@ mod explain;
 mod handler;
 mod headers;
 mod job;
+pub mod layer;
 mod nearest;
 mod read;
 mod requester;

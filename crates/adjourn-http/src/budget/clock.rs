@@ -1,4 +1,4 @@
-//! The one place where budgets read a clock and sleep.
+//! The one place where budgets read a clock and sleep, and layers a clock.
 
 use std::{fmt, sync::LazyLock, time::Duration};
 
@@ -34,8 +34,12 @@ fn instant() -> Instant {
     Instant::now()
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is where budgets read the wall clock")]
-fn wall() -> Timestamp {
+/// The machine's wall clock, for who was given no other.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where budgets and layers read the wall clock"
+)]
+pub(crate) fn wall() -> Timestamp {
     let since = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default();

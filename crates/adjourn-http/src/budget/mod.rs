@@ -43,6 +43,7 @@ mod turn;
 mod units;
 
 pub use budgets::Budgets;
+pub(crate) use clock::wall;
 pub use disabled::policy_disabled;
 pub use feedback::Feedback;
 pub use held::HeldBody;

@@ -87,7 +87,7 @@ pub(crate) fn meaning(
 }
 
 /// A moment that is earlier than the provider's documentation asks for is put off to that.
-fn floored(signal: Signal, floor_ms: Option<u64>) -> Signal {
+pub(crate) fn floored(signal: Signal, floor_ms: Option<u64>) -> Signal {
     let floor = floor_ms.map(|ms| signal.observation().observed_at + Duration::from_millis(ms));
     match (signal.earliest_retry_at(), floor) {
         (Some(at), Some(floor)) if at < floor => signal.retry_at(floor),

@@ -12,7 +12,7 @@ use adjourn_core::{Fault, Outcome, Timestamp};
 use http::{HeaderMap, StatusCode};
 
 pub use answer::Answer;
-pub(crate) use answer::meaning;
+pub(crate) use answer::{floored, meaning};
 pub use client::ClientError;
 
 use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings, WaitPolicy, scope};

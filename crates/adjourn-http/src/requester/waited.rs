@@ -5,7 +5,7 @@ use adjourn_core::{Outcome, RateLimitError};
 use super::{Answer, Requester};
 use crate::{
     Allowance, HttpJob, scope,
-    waiting::{Pause, Setback, Waits, entropy},
+    waiting::{Pause, Setback, Waits, entropy, told_failure, told_refusal},
 };
 
 impl Requester {
@@ -29,7 +29,7 @@ impl Requester {
             let must_end_by = allowance.deadline().unwrap_or(now + timeout);
             let answer = self.perform(job, lasting_id, must_end_by).await;
             let setback = match &answer.outcome {
-                Outcome::Throttled(signal) => Setback::Refused(signal),
+                Outcome::Throttled(signal) => Setback::Refused(signal, None),
                 Outcome::Failed(fault) => Setback::Failed(fault.not_before()),
                 Outcome::Done | Outcome::Unknown(_) | Outcome::Rejected(_) => return Ok(answer),
             };
@@ -50,20 +50,11 @@ impl Requester {
     }
 }
 
-/// A wait for the provider's own moment is the ordinary course; one that nobody named a moment for may be of interest. What
-/// is returned is not logged here: whoever gets it does that once.
 fn told(provider: &str, outcome: &Outcome, pause: Pause) {
-    let wait_ms = u64::try_from(pause.span.as_millis()).unwrap_or(u64::MAX);
-    let until = pause.until;
     match outcome {
-        Outcome::Throttled(signal) if signal.earliest_retry_at().is_some() => {
-            tracing::trace!(provider, wait_ms, %until, reason = signal.why(), "refused; waiting until the provider's moment");
-        }
-        Outcome::Throttled(signal) => {
-            tracing::debug!(provider, wait_ms, %until, reason = signal.why(), "refused without a time; waiting");
-        }
+        Outcome::Throttled(signal) => told_refusal(provider, signal, pause),
         Outcome::Failed(fault) | Outcome::Unknown(fault) | Outcome::Rejected(fault) => {
-            tracing::debug!(provider, wait_ms, %until, reason = fault.why(), "failed; waiting");
+            told_failure(provider, fault.why(), pause);
         }
         Outcome::Done => {}
     }

@@ -45,8 +45,9 @@ impl WaitPolicy {
 /// What stands in the way of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Setback<'a> {
-    /// The provider said "not now".
-    Refused(&'a Signal),
+    /// The provider said "not now"; where a budget pauses for it, the moment at which that ends. The call waits for the same
+    /// one: jitter of its own would let others pass first, or meet the budget's pause again.
+    Refused(&'a Signal, Option<Timestamp>),
     /// It failed and may be tried again, not before a moment that the server named.
     Failed(Option<Timestamp>),
 }
@@ -80,8 +81,8 @@ impl<'p> Waits<'p> {
             return None;
         }
         match setback {
-            Setback::Refused(signal) => match signal.earliest_retry_at() {
-                Some(at) => self.hinted(signal, at, budget, now, entropy),
+            Setback::Refused(signal, resumes_at) => match signal.earliest_retry_at() {
+                Some(at) => self.hinted(signal, at, resumes_at, budget, now, entropy),
                 None if is_bare(signal) => {
                     let floor = signal.observation().observed_at + self.policy.min_retry_after;
                     self.rung(Some(floor), budget, now, entropy)
@@ -96,6 +97,7 @@ impl<'p> Waits<'p> {
         &mut self,
         signal: &Signal,
         at: Timestamp,
+        resumes_at: Option<Timestamp>,
         budget: Duration,
         now: Timestamp,
         entropy: u64,
@@ -105,8 +107,13 @@ impl<'p> Waits<'p> {
             return None;
         }
         let floor = at.max(signal.observation().observed_at + LEAST_HINT.max(self.policy.min_retry_after));
-        let length = floor.since(signal.observation().observed_at);
-        let pause = Pause::within(budget, now, floor, length, entropy)?;
+        let pause = match resumes_at {
+            Some(resumes_at) => Pause::within(budget, now, floor.max(resumes_at), Duration::ZERO, entropy)?,
+            None => {
+                let length = floor.since(signal.observation().observed_at);
+                Pause::within(budget, now, floor, length, entropy)?
+            }
+        };
         self.hinted = self.hinted.saturating_add(1);
         Some(pause)
     }
@@ -166,7 +173,10 @@ mod tests {
     fn ten_named_moments_are_waited_for_and_an_eleventh_is_not() {
         let policy = WaitPolicy::default();
         let signal = refusal(Some(2000));
-        assert_eq!(spans(&policy, Setback::Refused(&signal), AMPLE), seconds(&[2; 10]));
+        assert_eq!(
+            spans(&policy, Setback::Refused(&signal, None), AMPLE),
+            seconds(&[2; 10])
+        );
     }
 
     #[test]
@@ -174,8 +184,8 @@ mod tests {
         let policy = WaitPolicy::default();
         let signal = refusal(None);
         let all = seconds(&[1, 3, 10, 30, 60, 180]);
-        assert_eq!(spans(&policy, Setback::Refused(&signal), AMPLE), all);
-        let short = spans(&policy, Setback::Refused(&signal), Duration::from_secs(10));
+        assert_eq!(spans(&policy, Setback::Refused(&signal, None), AMPLE), all);
+        let short = spans(&policy, Setback::Refused(&signal, None), Duration::from_secs(10));
         assert_eq!(short, seconds(&[1, 3, 10]), "equal fits");
         assert_eq!(spans(&policy, Setback::Failed(None), AMPLE), all);
     }
@@ -186,7 +196,7 @@ mod tests {
         let (hint, bare) = (refusal(Some(5000)), refusal(None));
         let mut waits = Waits::under(&policy);
         let mut next = |signal| {
-            let pause = waits.next(Setback::Refused(signal), AMPLE, now(), 0);
+            let pause = waits.next(Setback::Refused(signal, None), AMPLE, now(), 0);
             pause.map(|pause| pause.span.as_secs())
         };
         let taken: Vec<_> = [&bare, &hint, &bare, &hint, &bare].map(&mut next).to_vec();
@@ -201,15 +211,32 @@ mod tests {
             ..WaitPolicy::default()
         };
         for (policy, expected) in [(WaitPolicy::default(), 1), (floor, 7)] {
-            let pause = Waits::under(&policy).next(Setback::Refused(&signal), AMPLE, now(), 0);
+            let pause = Waits::under(&policy).next(Setback::Refused(&signal, None), AMPLE, now(), 0);
             assert_eq!(pause.map(|pause| pause.span.as_secs()), Some(expected));
         }
     }
 
     #[test]
+    fn a_budget_that_pauses_and_the_call_that_was_refused_wait_for_one_moment() {
+        let policy = WaitPolicy::default();
+        let signal = refusal(Some(5000));
+        let resumes_at = now() + Duration::from_millis(5432);
+        let wait = |budget| {
+            let setback = Setback::Refused(&signal, Some(resumes_at));
+            Waits::under(&policy).next(setback, budget, now(), u64::MAX)
+        };
+        assert_eq!(wait(AMPLE).map(|pause| pause.until), Some(resumes_at));
+        assert_eq!(
+            wait(Duration::from_millis(5431)),
+            None,
+            "before that moment there is no turn"
+        );
+    }
+
+    #[test]
     fn an_empty_list_or_an_empty_budget_waits_for_nothing_not_even_for_a_named_moment() {
         let hint = refusal(Some(1000));
-        for setback in [Setback::Refused(&hint), Setback::Failed(None)] {
+        for setback in [Setback::Refused(&hint, None), Setback::Failed(None)] {
             assert_eq!(spans(&WaitPolicy::none(), setback, AMPLE), []);
             assert_eq!(spans(&WaitPolicy::default(), setback, Duration::ZERO), []);
         }
@@ -225,10 +252,10 @@ mod tests {
             refusal(None).kind(Kind::AccountDisabled),
             refusal(Some(2000)).kind(Kind::AccountDisabled),
         ] {
-            assert_eq!(spans(&policy, Setback::Refused(&signal), AMPLE), [], "{signal:?}");
+            assert_eq!(spans(&policy, Setback::Refused(&signal, None), AMPLE), [], "{signal:?}");
         }
         let hinted = refusal(Some(2000)).status(403);
-        assert_eq!(spans(&policy, Setback::Refused(&hinted), AMPLE).len(), 10);
+        assert_eq!(spans(&policy, Setback::Refused(&hinted, None), AMPLE).len(), 10);
     }
 
     #[test]
@@ -255,7 +282,7 @@ mod tests {
             for (after_ms, took_ms, fails) in setbacks {
                 let signal = refusal(after_ms);
                 let read_at = now() + Duration::from_millis(took_ms);
-                let setback = if fails { Setback::Failed(signal.earliest_retry_at()) } else { Setback::Refused(&signal) };
+                let setback = if fails { Setback::Failed(signal.earliest_retry_at()) } else { Setback::Refused(&signal, None) };
                 let Some(pause) = waits.next(setback, budget, read_at, entropy) else { continue };
                 taken += 1;
                 prop_assert!(pause.span <= budget);

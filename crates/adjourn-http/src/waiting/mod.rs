@@ -3,9 +3,11 @@
 mod allowance;
 mod ladder;
 mod pause;
+mod told;
 
 pub use allowance::Allowance;
 pub use ladder::WaitPolicy;
 
 pub(crate) use ladder::{Setback, Waits};
 pub(crate) use pause::{Pause, entropy};
+pub(crate) use told::{told_failure, told_refusal};

@@ -1,0 +1,204 @@
+//! The layer that spends a rate budget: each call waits for its turn, and each answer tells the budget what it says.
+
+use std::{
+    error::Error,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use adjourn_core::{Interpretation, RateLimitError, ScopeKey, Signal, Source};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::{CallError, LayerRequest, LayerResponse, sight::Sight};
+use crate::{Allowance, Contract, InFlight, NoTurn, Now, RateBudget, ReadResponse, Settings, WaitReason};
+
+/// A wait just before a call that is none: a worker that may not wait in process takes a turn that comes so soon.
+const NO_WAIT: Duration = Duration::from_secs(1);
+
+/// Makes each call wait for its turn of a [`RateBudget`], as far as the caller's [`Allowance`] goes, and tells the budget what each
+/// response says. A turn that comes too late is a [`CallError::Refused`] at once. The call counts as in flight until its body is
+/// read to the end or dropped.
+#[derive(Clone, Debug)]
+pub struct RateLimitLayer {
+    pub(super) limiting: Arc<Limiting>,
+}
+
+/// What a limiting layer was told.
+#[derive(Clone, Debug)]
+pub(super) struct Limiting {
+    sight: Sight,
+    budget: RateBudget,
+}
+
+impl RateLimitLayer {
+    /// Calls to the provider of that name spend this budget.
+    #[must_use]
+    pub fn new(provider: &str, budget: RateBudget) -> Self {
+        Self {
+            limiting: Arc::new(Limiting {
+                sight: Sight::new(provider),
+                budget,
+            }),
+        }
+    }
+
+    /// For a provider as `adjourn.toml` has it: contract and timeout. None where it has no such provider.
+    #[must_use]
+    pub fn of(settings: &Settings, provider: &str, budget: RateBudget) -> Option<Self> {
+        let sight = Sight::of(settings.provider(provider)?);
+        Some(Self {
+            limiting: Arc::new(Limiting { sight, budget }),
+        })
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Sight)) -> Self {
+        change(&mut Arc::make_mut(&mut self.limiting).sight);
+        self
+    }
+
+    /// The provider's contract, by which its responses are read.
+    #[must_use]
+    pub fn contract(self, contract: &Contract) -> Self {
+        self.with(|sight| sight.contract(contract))
+    }
+
+    /// A reader of responses in the contract's place. It is shown the beginning of every body, of a 2xx as well.
+    #[must_use]
+    pub fn reader(self, reader: Arc<dyn ReadResponse>) -> Self {
+        self.with(|sight| sight.reader(reader))
+    }
+
+    /// What one call may take, so that time is left for it before a deadline; 30 s unless said, or the request says it.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.with(|sight| sight.timeout = timeout)
+    }
+
+    /// The key under which the caller's limit is shared; the whole provider unless said.
+    #[must_use]
+    pub fn scope(self, key: ScopeKey) -> Self {
+        self.with(|sight| sight.scope = key)
+    }
+
+    /// What tells the wall clock's time; the machine's clock unless said.
+    #[must_use]
+    pub fn wall_clock(self, now: Now) -> Self {
+        self.with(|sight| sight.now = now)
+    }
+}
+
+impl Limiting {
+    /// Waits for the call's turn and takes it.
+    pub(super) async fn turn(
+        &self,
+        allowance: &Allowance,
+        request: &impl LayerRequest,
+    ) -> Result<InFlight, RateLimitError> {
+        let timeout = request.timeout().unwrap_or(self.sight.timeout);
+        let now = &self.sight.now;
+        loop {
+            let within = allowance.budget(now(), timeout).max(NO_WAIT);
+            let asleep = allowance.asleep(now);
+            let turn = self.budget.turn(request.path(), Some(within)).await;
+            drop(asleep);
+            let turn = turn.map_err(|no_turn| self.refused(no_turn))?;
+            match turn.sent() {
+                Ok(in_flight) => return Ok(in_flight),
+                // A pause began since the turn came: another one, if there is time for it.
+                Err(no_turn) if no_turn.retry_after >= allowance.budget(now(), timeout).max(NO_WAIT) => {
+                    return Err(self.refused(no_turn));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Tells the budget what a response says, and makes its body hold the call's place.
+    pub(super) async fn answered<P: LayerResponse>(&self, in_flight: InFlight, response: P) -> P::Seen {
+        let heard = |status: http::StatusCode, headers: &_, reading: &_, at| {
+            in_flight.heard(status.as_u16(), headers, reading, at)
+        };
+        let (mut seen, told) = self.sight.read(response, heard).await;
+        P::seen_extensions(&mut seen).insert(told);
+        P::held(seen, in_flight)
+    }
+
+    fn refused(&self, no_turn: NoTurn) -> RateLimitError {
+        let now = (self.sight.now)();
+        let reason = format!("our own budget has no turn in time: {}", no_turn.reason.as_str());
+        let signal = Signal::new(&self.sight.provider, now);
+        let signal = match no_turn.status {
+            Some(status) => signal.status(status),
+            None => signal,
+        };
+        let signal = if no_turn.retry_after.is_zero() || no_turn.reason == WaitReason::TooDear {
+            signal
+        } else {
+            signal
+                .read_by(
+                    Source::Contract,
+                    "budget",
+                    no_turn.reason.as_str(),
+                    Interpretation::Computed,
+                )
+                .retry_at(now + no_turn.retry_after)
+        };
+        self.sight.refusal(signal.reason(&reason))
+    }
+}
+
+impl<S> Layer<S> for RateLimitLayer {
+    type Service = RateLimit<S>;
+
+    fn layer(&self, inner: S) -> RateLimit<S> {
+        RateLimit {
+            inner,
+            limiting: Arc::clone(&self.limiting),
+        }
+    }
+}
+
+/// A client behind a [`RateLimitLayer`].
+#[derive(Clone, Debug)]
+pub struct RateLimit<S> {
+    inner: S,
+    limiting: Arc<Limiting>,
+}
+
+impl<S, Q> Service<Q> for RateLimit<S>
+where
+    Q: LayerRequest + Sync,
+    S: Service<Q> + Clone + Send + 'static,
+    S::Response: LayerResponse,
+    S::Error: Into<Box<dyn Error + Send + Sync>> + Send + 'static,
+    S::Future: Send,
+{
+    type Response = <S::Response as LayerResponse>::Seen;
+    type Error = CallError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, CallError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        self.inner
+            .poll_ready(context)
+            .map_err(|error| CallError::from(error.into()))
+    }
+
+    fn call(&mut self, request: Q) -> Self::Future {
+        // The one that said it is ready makes the call.
+        let clone = self.inner.clone();
+        let mut service = std::mem::replace(&mut self.inner, clone);
+        let (limiting, allowance) = (Arc::clone(&self.limiting), Allowance::current());
+        Box::pin(async move {
+            let in_flight = limiting.turn(&allowance, &request).await.map_err(CallError::Refused)?;
+            let response = service
+                .call(request)
+                .await
+                .map_err(|error| CallError::from(error.into()))?;
+            Ok(limiting.answered(in_flight, response).await)
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! What a layer knows of its provider, and a response as it was read: once, however many layers there are.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use adjourn_core::{Kind, RateLimitError, ScopeKey, Signal, Timestamp};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::LayerResponse;
+use crate::{
+    Contract, ContractReader, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
+    StatusTest, budget, requester::floored,
+};
+
+/// What one call may take where nobody says.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long the beginning of a body is waited for. Whatever says why a call was refused comes at once.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
+/// What a layer knows of its provider.
+#[derive(Clone)]
+pub(super) struct Sight {
+    pub(super) provider: Arc<str>,
+    pub(super) scope: ScopeKey,
+    pub(super) timeout: Duration,
+    pub(super) now: Now,
+    reader: Arc<dyn ReadResponse>,
+    floor_ms: Option<u64>,
+    /// Whether a 2xx may be a refusal, by its body too.
+    reads_success: bool,
+}
+
+impl fmt::Debug for Sight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sight")
+            .field("provider", &self.provider)
+            .field("reader", &self.reader)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A response as it was read; it travels in the response's extensions, so that the layers above need not read it again.
+#[derive(Clone)]
+pub(super) struct Told {
+    reading: Arc<Reading>,
+    /// When the budget lets the call be repeated, the moment at which its own pause ends.
+    resumes_at: Option<Timestamp>,
+}
+
+/// What a response means for the call.
+pub(super) enum Meaning {
+    /// Nothing that a layer has to do with.
+    Passes,
+    /// "Not now"; and the budget's moment.
+    Refused(Box<Signal>, Option<Timestamp>),
+    /// It may be tried again, not before a moment that the server named.
+    Failed(Option<Timestamp>),
+}
+
+impl Sight {
+    pub(super) fn new(provider: &str) -> Self {
+        Self {
+            provider: Arc::from(provider),
+            scope: ScopeKey::provider(provider),
+            timeout: DEFAULT_TIMEOUT,
+            now: Arc::new(budget::wall),
+            reader: Arc::new(ContractReader::default()),
+            floor_ms: None,
+            reads_success: false,
+        }
+    }
+
+    /// As the settings have it.
+    pub(super) fn of(provider: &Provider) -> Self {
+        let mut sight = Self::new(provider.name());
+        sight.timeout = provider.timeout();
+        if let Some(contract) = provider.contract() {
+            sight.contract(contract);
+        }
+        sight
+    }
+
+    pub(super) fn contract(&mut self, contract: &Contract) {
+        let reader = ContractReader::default().with_contract(&self.provider, contract.clone());
+        self.reader = Arc::new(reader);
+        self.floor_ms = contract.min_retry_after_ms;
+        self.reads_success = contract.classify.iter().any(|rule| {
+            rule.status.iter().any(|test| match test {
+                StatusTest::Is(status) => status / 100 == 2,
+                StatusTest::Class(hundred) => *hundred == 2,
+            })
+        });
+    }
+
+    pub(super) fn reader(&mut self, reader: Arc<dyn ReadResponse>) {
+        self.reader = reader;
+        self.reads_success = true;
+    }
+
+    /// Reads a response, unless a layer below has. `heard` is told the reading; its answer is when the call may be repeated.
+    pub(super) async fn read<P: LayerResponse>(
+        &self,
+        mut response: P,
+        heard: impl FnOnce(StatusCode, &HeaderMap, &Reading, Timestamp) -> Feedback,
+    ) -> (P::Seen, Told) {
+        let (status, received_at) = (response.status(), (self.now)());
+        if let Some(told) = response.extensions().remove::<Told>() {
+            return (response.begun(0, READ_WITHIN).await.1, told);
+        }
+        let headers = response.headers().clone();
+        let most = if status.is_success() && !self.reads_success {
+            0
+        } else {
+            READ_BYTES
+        };
+        let (read, seen) = response.begun(most, READ_WITHIN).await;
+        let reading = self.reading(status, &headers, &read, received_at);
+        let feedback = heard(status, &headers, &reading, received_at);
+        let told = Told {
+            reading: Arc::new(reading),
+            resumes_at: feedback.retry_after.map(|wait| (self.now)() + wait),
+        };
+        (seen, told)
+    }
+
+    fn reading(&self, status: StatusCode, headers: &HeaderMap, body: &Bytes, received_at: Timestamp) -> Reading {
+        let response = Response {
+            status,
+            headers,
+            body: body.get(..READ_BYTES).unwrap_or(body),
+            received_at,
+        };
+        self.reader.read(&self.provider, &response)
+    }
+
+    /// What a response means that was read so. A refusal that carried out a part of the call passes: repeated whole, its done
+    /// parts would be done twice.
+    pub(super) fn meaning(&self, status: StatusCode, told: &Told) -> Meaning {
+        let reading = &told.reading;
+        let signal = reading.signal();
+        if reading.is_limited() && reading.executed() != Some(Executed::Some) {
+            let signal = floored(signal.clone(), self.floor_ms);
+            return Meaning::Refused(Box::new(signal), told.resumes_at);
+        }
+        if signal.limit_kind() == Kind::AccountDisabled {
+            return Meaning::Refused(Box::new(signal.clone()), None);
+        }
+        match status.as_u16() {
+            408 | 425 | 500.. => Meaning::Failed(reading.not_before()),
+            _ => Meaning::Passes,
+        }
+    }
+
+    /// A refusal for the caller.
+    pub(super) fn refusal(&self, signal: Signal) -> RateLimitError {
+        RateLimitError::from(signal).in_scope(self.scope.clone())
+    }
+}

@@ -1,0 +1,584 @@
+//! The layers around a scripted client, together, on a clock that moves when nothing else can.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    error::Error,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use adjourn_core::{Outcome, RateLimitError, ScopeKey, Timestamp};
+use adjourn_worker::{Clock, Interrupt, VirtualClock};
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, timeout::TimeoutLayer};
+
+use super::*;
+use crate::{Allowance, CatalogueEntry, Now, Rate, RateBudget, WaitPolicy};
+
+const S: fn(u64) -> Duration = Duration::from_secs;
+
+/// A body that comes in pieces, each after a while.
+#[derive(Debug, Default)]
+struct Pieces {
+    pieces: VecDeque<(Duration, &'static str)>,
+    waits: Option<Pin<Box<tokio::time::Sleep>>>,
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(&(after, piece)) = self.pieces.front() else {
+            return Poll::Ready(None);
+        };
+        let waits = self.waits.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
+        std::task::ready!(waits.as_mut().poll(context));
+        self.waits = None;
+        self.pieces.pop_front();
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(piece.as_bytes())))))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    pieces: Vec<(Duration, &'static str)>,
+    after: Duration,
+    breaks: bool,
+}
+
+fn reply(status: u16) -> Reply {
+    Reply {
+        status,
+        headers: Vec::new(),
+        pieces: Vec::new(),
+        after: Duration::ZERO,
+        breaks: false,
+    }
+}
+
+fn hint(seconds: u64) -> Reply {
+    Reply {
+        headers: vec![("retry-after", seconds.to_string())],
+        ..reply(429)
+    }
+}
+
+fn saying(status: u16, body: &'static str) -> Reply {
+    Reply {
+        pieces: vec![(Duration::ZERO, body)],
+        ..reply(status)
+    }
+}
+
+/// A provider's client that plays replies in turn, and then the last one again; it keeps when it was called.
+#[derive(Clone)]
+struct Script {
+    replies: Arc<Mutex<VecDeque<Reply>>>,
+    called: Arc<Mutex<Vec<Timestamp>>>,
+    clock: Arc<VirtualClock>,
+}
+
+impl Script {
+    fn playing(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let start = Timestamp::parse("2026-07-10T20:13:47Z").unwrap();
+        Self {
+            replies: Arc::new(Mutex::new(replies.into_iter().collect())),
+            called: Arc::default(),
+            clock: Arc::new(VirtualClock::starting_at(start)),
+        }
+    }
+
+    fn now(&self) -> Now {
+        let clock = Arc::clone(&self.clock);
+        Arc::new(move || clock.now())
+    }
+
+    fn calls(&self) -> usize {
+        self.called.lock().unwrap().len()
+    }
+
+    /// How long after the first call each further one came.
+    fn gaps(&self) -> Vec<Duration> {
+        let called = self.called.lock().unwrap();
+        called.windows(2).map(|pair| pair[1].since(pair[0])).collect()
+    }
+}
+
+impl Service<Request<String>> for Script {
+    type Response = Response<Pieces>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<String>) -> Self::Future {
+        let script = self.clone();
+        Box::pin(async move {
+            script.called.lock().unwrap().push(script.clock.now());
+            let reply = {
+                let mut replies = script.replies.lock().unwrap();
+                if replies.len() > 1 {
+                    replies.pop_front().unwrap()
+                } else {
+                    replies[0].clone()
+                }
+            };
+            tokio::time::sleep(reply.after).await;
+            if reply.breaks {
+                return Err("the connection broke".into());
+            }
+            let mut response = Response::builder().status(reply.status);
+            for (name, value) in &reply.headers {
+                response = response.header(*name, value);
+            }
+            Ok(response
+                .body(Pieces {
+                    pieces: reply.pieces.into(),
+                    waits: None,
+                })
+                .unwrap())
+        })
+    }
+}
+
+fn get() -> Request<String> {
+    Request::builder()
+        .uri("https://api.acme.example/orders")
+        .body(String::new())
+        .unwrap()
+}
+
+fn post() -> Request<String> {
+    let mut request = get();
+    *request.method_mut() = Method::POST;
+    request
+}
+
+fn retry(script: &Script) -> RetryLayer {
+    RetryLayer::new("acme").wall_clock(script.now())
+}
+
+async fn through<S, P>(service: S, allowance: Allowance, request: Request<String>) -> Result<Response<P>, CallError>
+where
+    S: Service<Request<String>, Response = Response<P>, Error = CallError>,
+{
+    allowance.scope(service.oneshot(request)).await
+}
+
+async fn text<B: Body<Data = Bytes>>(response: Response<B>) -> String {
+    let mut body = Box::pin(response.into_body());
+    let mut text = Vec::new();
+    while let Some(Ok(frame)) = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        text.extend(frame.into_data().unwrap_or_default());
+    }
+    String::from_utf8(text).unwrap()
+}
+
+fn refusal(result: Result<Response<impl Sized>, CallError>) -> RateLimitError {
+    match result {
+        Err(CallError::Refused(refusal)) => refusal,
+        Err(CallError::Failed(error)) => panic!("failed: {error}"),
+        Ok(response) => panic!("answered {}", response.status()),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_generated_client_waits_out_a_refusal_without_knowing_it() {
+    let script = Script::playing([hint(4), saying(200, "fine")]);
+    let service = retry(&script).layer(script.clone());
+    let response = through(service, Allowance::front_end(), post()).await.unwrap();
+    assert_eq!(text(response).await, "fine");
+    let [gap] = script.gaps()[..] else { panic!("two calls") };
+    assert!(gap >= S(4) && gap <= Duration::from_millis(4400), "{gap:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_does_not_fit_is_the_client_s_error_and_the_worker_s_interrupt_by_a_question_mark() {
+    /// What a client's own error looks like.
+    #[derive(Debug)]
+    struct ClientError(BoxError);
+    impl std::fmt::Display for ClientError {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("the order was not taken")
+        }
+    }
+    impl Error for ClientError {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(self.0.as_ref())
+        }
+    }
+    async fn handle(script: &Script) -> Result<(), Interrupt> {
+        let service = retry(script)
+            .scope(ScopeKey::scoped("acme", "entity", "7"))
+            .layer(script.clone());
+        let answered = through(service, Allowance::worker(), get()).await;
+        answered.map_err(|error| ClientError(error.into()))?;
+        Ok(())
+    }
+    let script = Script::playing([hint(30)]);
+    let Outcome::Throttled(signal) = handle(&script).await.unwrap_err().into_outcome() else {
+        panic!("a refusal")
+    };
+    assert_eq!((signal.wait(), script.calls()), (Some(S(30)), 1));
+
+    let service = retry(&script)
+        .scope(ScopeKey::scoped("acme", "entity", "7"))
+        .layer(script.clone());
+    let refusal = refusal(through(service, Allowance::worker(), get()).await);
+    assert_eq!(refusal.scope_key().map(ScopeKey::as_str), Some("acme:entity:7"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_tried_again_where_that_does_no_harm_and_is_otherwise_the_client_s() {
+    let broken = || Reply {
+        breaks: true,
+        ..reply(0)
+    };
+    let keyed = || {
+        let mut request = post();
+        request.headers_mut().insert("idempotency-key", "7".parse().unwrap());
+        request
+    };
+    for (first, request, calls) in [
+        (reply(503), get(), 2),
+        (reply(503), post(), 1),
+        (reply(503), keyed(), 2),
+        (broken(), get(), 2),
+        (broken(), post(), 1),
+        (broken(), keyed(), 2),
+        (reply(404), get(), 1),
+    ] {
+        let script = Script::playing([first.clone(), reply(200)]);
+        let service = retry(&script).layer(script.clone());
+        let answer = through(service, Allowance::front_end(), request).await;
+        assert_eq!(script.calls(), calls, "{first:?}");
+        match answer {
+            Ok(response) if calls == 2 => assert_eq!(response.status(), StatusCode::OK),
+            Ok(response) => assert_eq!(response.status(), first.status, "as the server said it"),
+            Err(error) => assert!(first.breaks && calls == 1 && error.refusal().is_none(), "{error}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_read_of_a_body_is_still_in_it_and_a_stalling_one_holds_nobody_up() {
+    let slow = Reply {
+        pieces: vec![(S(1), "out of "), (S(60), "stock")],
+        ..reply(409)
+    };
+    let script = Script::playing([slow]);
+    let service = retry(&script).layer(script.clone());
+    let started_at = script.clock.now();
+    let response = through(service, Allowance::worker(), get()).await.unwrap();
+    assert_eq!(script.clock.now().since(started_at), S(5));
+    assert_eq!(text(response).await, "out of stock");
+    assert!(
+        script.clock.now().since(started_at) < S(70),
+        "nothing is waited for twice"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_200_that_refuses_is_known_by_the_contract_and_a_batch_that_was_partly_done_is_not_repeated() {
+    let contract = |name| CatalogueEntry::find(name).unwrap().contract().unwrap();
+    let throttled = saying(200, r#"{"errors":[{"extensions":{"code":"THROTTLED"}}]}"#);
+    let script = Script::playing([throttled]);
+    let service = retry(&script).contract(&contract("shopify")).layer(script.clone());
+    let refused = refusal(through(service, Allowance::worker(), post()).await);
+    assert_eq!((refused.status(), script.calls()), (Some(200), 1));
+    let service = retry(&script).layer(script.clone());
+    assert!(
+        through(service, Allowance::worker(), post()).await.is_ok(),
+        "without it, it is done"
+    );
+
+    let partly = r#"{"responses":[{"id":"1","status":200},{"id":"2","status":429,"headers":{"Retry-After":"1"}}]}"#;
+    let script = Script::playing([saying(200, partly)]);
+    let service = retry(&script)
+        .contract(&contract("microsoft-graph"))
+        .layer(script.clone());
+    let response = through(service, Allowance::front_end(), post()).await.unwrap();
+    assert_eq!((text(response).await.as_str(), script.calls()), (partly, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_limit_and_timeout_together_are_bounded_in_calls_and_in_time() {
+    // Every call hangs: each attempt ends by its own timeout, and the ladder by the cap.
+    let hangs = Reply {
+        after: S(3600),
+        ..reply(200)
+    };
+    let script = Script::playing([hangs]);
+    let budget = RateBudget::new(Rate::per_second(1)).max_in_flight(1);
+    let service = ServiceBuilder::new()
+        .layer(retry(&script).timeout(S(2)))
+        .layer(RateLimitLayer::new("acme", budget.clone()).wall_clock(script.now()))
+        .layer(TimeoutLayer::new(S(2)))
+        .service(script.clone());
+    let started_at = script.clock.now();
+    let error = through(service, Allowance::of(S(20)), get())
+        .await
+        .map(drop)
+        .unwrap_err();
+    assert!(error.refusal().is_none(), "{error:?}");
+    // 1, 3 and 10 s of the ladder fit into 20 s, 30 s does not.
+    assert_eq!((script.calls(), budget.in_flight()), (4, 0));
+    let took = script.clock.now().since(started_at);
+    assert!(
+        took >= S(22) && took <= S(24),
+        "four calls of 2 s and three waits: {took:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_whole_never_takes_longer_than_a_timeout_around_it_allows() {
+    let script = Script::playing([hint(1)]);
+    let service = ServiceBuilder::new()
+        .layer(TimeoutLayer::new(S(5)))
+        .layer(retry(&script))
+        .layer(RateLimitLayer::new("acme", RateBudget::unknown()).wall_clock(script.now()))
+        .service(script.clone());
+    let started_at = script.clock.now();
+    let error = service.oneshot(get()).await.map(drop).unwrap_err();
+    assert!(error.is::<tower::timeout::error::Elapsed>());
+    assert_eq!(script.clock.now().since(started_at), S(5));
+    assert!(script.calls() <= 6, "{}", script.calls());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_callers_of_a_refusing_provider_make_no_storm() {
+    // Refused once, the budget pauses for all; nobody calls before its end, and each comes back in its turn.
+    let script = Script::playing([hint(7), reply(200)]);
+    let budget = RateBudget::new(Rate::per_second(100)).throttle(None);
+    let service = ServiceBuilder::new()
+        .layer(retry(&script))
+        .layer(RateLimitLayer::new("acme", budget).wall_clock(script.now()))
+        .service(script.clone());
+    let started_at = script.clock.now();
+    let mut callers = tokio::task::JoinSet::new();
+    for _ in 0..1000 {
+        callers.spawn(through(service.clone(), Allowance::of(S(60)), get()));
+    }
+    let answers = callers.join_all().await;
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.as_ref().is_ok_and(|response| response.status() == 200))
+    );
+    let called = script.called.lock().unwrap().clone();
+    let early = called.iter().filter(|at| at.since(started_at) < S(7)).count();
+    // The first hundred were sent before the first answer, which alone was a refusal.
+    assert!(early <= 100, "{early} calls before the provider's moment");
+    assert_eq!(called.len(), 1001);
+    let took = script.clock.now().since(started_at);
+    assert!(
+        took >= S(16) && took <= S(19),
+        "7 s and up to a tenth, and 900 calls at 100 a second: {took:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_retry_and_the_budget_s_pause_end_at_one_moment() {
+    for _ in 0..20 {
+        let script = Script::playing([hint(10), reply(200)]);
+        let budget = RateBudget::unknown();
+        let service = ServiceBuilder::new()
+            .layer(retry(&script))
+            .layer(RateLimitLayer::new("acme", budget.clone()).wall_clock(script.now()))
+            .service(script.clone());
+        let pauses_until = tokio::spawn({
+            let (budget, clock) = (budget.clone(), Arc::clone(&script.clock));
+            async move {
+                tokio::time::sleep(S(5)).await;
+                clock.now() + budget.pause_remaining().unwrap()
+            }
+        });
+        through(service, Allowance::of(S(60)), get()).await.unwrap();
+        let again = script.called.lock().unwrap()[1];
+        let pauses_until = pauses_until.await.unwrap();
+        // tokio's timers have whole milliseconds.
+        assert!(
+            again >= pauses_until && again.since(pauses_until) <= Duration::from_millis(2),
+            "{again} {pauses_until}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_turn_in_time_is_refused_at_once_and_never_made() {
+    let script = Script::playing([reply(200)]);
+    let layer = RateLimitLayer::new("acme", RateBudget::new(Rate::new(1, S(60)))).wall_clock(script.now());
+    let service = ServiceBuilder::new()
+        .layer(retry(&script))
+        .layer(layer)
+        .service(script.clone());
+    through(service.clone(), Allowance::worker(), get()).await.unwrap();
+    let started_at = script.clock.now();
+    let refused = refusal_in_chain(through(service, Allowance::worker(), get()).await);
+    assert_eq!((script.calls(), script.clock.now()), (1, started_at));
+    assert!(
+        refused.wait().is_some_and(|wait| wait > S(59) && wait <= S(60)),
+        "{refused:?}"
+    );
+    assert!(refused.reason().contains("paced"), "{refused}");
+}
+
+fn refusal_in_chain(result: Result<Response<impl Sized>, CallError>) -> RateLimitError {
+    result.map(drop).unwrap_err().refusal().unwrap().clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_in_flight_until_its_body_is_read_or_dropped() {
+    let script = Script::playing([saying(200, "one")]);
+    let budget = RateBudget::unknown().max_in_flight(2);
+    let layer = RateLimitLayer::new("acme", budget.clone()).wall_clock(script.now());
+    let service = layer.layer(script.clone());
+    let first = through(service.clone(), Allowance::worker(), get()).await.unwrap();
+    let second = through(service, Allowance::worker(), get()).await.unwrap();
+    assert_eq!(budget.in_flight(), 2);
+    assert_eq!(text(first).await, "one");
+    assert_eq!(budget.in_flight(), 1);
+    drop(second);
+    assert_eq!(budget.in_flight(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_allowance_is_that_of_the_task_that_calls_wherever_the_call_is_run() {
+    let script = Script::playing([hint(4), reply(200)]);
+    let mut service = retry(&script).layer(script.clone());
+    let answered = Allowance::worker()
+        .scope(async {
+            let call = service.ready().await.unwrap().call(get());
+            tokio::spawn(call).await.unwrap()
+        })
+        .await;
+    assert_eq!(refusal(answered).wait(), Some(S(4)));
+    assert_eq!(script.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_waits_a_refusal_is_only_read() {
+    let script = Script::playing([hint(1), reply(200)]);
+    let service = retry(&script).waiting(WaitPolicy::none()).layer(script.clone());
+    assert_eq!(
+        refusal(through(service, Allowance::front_end(), get()).await).wait(),
+        Some(S(1))
+    );
+    assert_eq!(script.calls(), 1);
+}
+
+mod of_reqwest {
+    //! The same around reqwest's own client, against a server on the loopback.
+
+    use super::*;
+    use crate::requester::loopback::{Act, Loopback};
+
+    fn client() -> reqwest::Client {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().retry(reqwest::retry::never());
+        client.build().unwrap()
+    }
+
+    fn refusal_then_done() -> Vec<Act> {
+        let refusal = Act::status(429, "retry-after: 2\r\n", "busy");
+        vec![
+            refusal,
+            Act::status(200, "x-one: 1\r\n", "fine"),
+            Act::status(404, "", "no such order"),
+        ]
+    }
+
+    /// The whole of a response that went through layers is what the server sent.
+    async fn check(server: &Loopback, response: reqwest::Response, body: &str) {
+        assert_eq!(response.url().as_str(), format!("{}/orders", server.url));
+        assert_eq!(response.content_length(), Some(u64::try_from(body.len()).unwrap()));
+        assert_eq!(response.text().await.unwrap(), body);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reqwest_client_is_a_service_like_any_other() {
+        let server = Loopback::playing(refusal_then_done()).await;
+        let budget = RateBudget::unknown().max_in_flight(1);
+        let mut service = ServiceBuilder::new()
+            .layer(RetryLayer::new("acme"))
+            .layer(RateLimitLayer::new("acme", budget.clone()))
+            .service(client());
+        for (calls, body) in [(2, "fine"), (3, "no such order")] {
+            let request = client().get(format!("{}/orders", server.url)).build().unwrap();
+            let response = service.ready().await.unwrap().call(request).await.unwrap();
+            assert_eq!((server.asked().len(), budget.in_flight()), (calls, 1));
+            check(&server, response, body).await;
+            assert_eq!(budget.in_flight(), 0);
+        }
+    }
+
+    #[cfg(feature = "reqwest-middleware")]
+    #[tokio::test(start_paused = true)]
+    async fn a_reqwest_client_takes_the_layers_as_middleware() {
+        let server = Loopback::playing(refusal_then_done()).await;
+        let budget = RateBudget::unknown().max_in_flight(1);
+        let client = reqwest_middleware::ClientBuilder::new(client())
+            .with(RetryLayer::new("acme"))
+            .with(RateLimitLayer::new("acme", budget.clone()))
+            .build();
+        for (calls, body) in [(2, "fine"), (3, "no such order")] {
+            let response = client.get(format!("{}/orders", server.url)).send().await.unwrap();
+            assert_eq!((server.asked().len(), budget.in_flight()), (calls, 1));
+            check(&server, response, body).await;
+            assert_eq!(budget.in_flight(), 0);
+        }
+    }
+
+    #[cfg(feature = "reqwest-middleware")]
+    #[tokio::test(start_paused = true)]
+    async fn a_middleware_s_refusal_is_the_worker_s_interrupt_by_a_question_mark() {
+        async fn handle(url: &str) -> Result<(), Interrupt> {
+            let middleware = RetryLayer::new("acme");
+            let client = reqwest_middleware::ClientBuilder::new(client())
+                .with(middleware)
+                .build();
+            client.get(url).send().await?;
+            Ok(())
+        }
+        let server = Loopback::playing(vec![Act::status(429, "retry-after: 600\r\n", "")]).await;
+        let refused = Allowance::worker().scope(handle(&server.url)).await.unwrap_err();
+        let Outcome::Throttled(signal) = refused.into_outcome() else {
+            panic!("a refusal")
+        };
+        assert_eq!((signal.wait(), server.asked().len()), (Some(S(600)), 1));
+
+        let nobody = Loopback::nobody().await;
+        let failed = Allowance::worker().scope(handle(&nobody)).await.unwrap_err();
+        assert!(matches!(failed.into_outcome(), Outcome::Failed(fault) if fault.why().contains("refused")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_a_stream_is_sent_once() {
+        let server = Loopback::playing(refusal_then_done()).await;
+        let body = reqwest::Body::wrap(Pieces::default());
+        let request = client()
+            .post(format!("{}/orders", server.url))
+            .header("content-length", "0")
+            .body(body);
+        let service = RetryLayer::new("acme").layer(client());
+        let answered = Allowance::front_end()
+            .scope(service.oneshot(request.build().unwrap()))
+            .await;
+        assert_eq!(answered.unwrap_err().refusal().unwrap().wait(), Some(S(2)));
+        assert_eq!(server.asked().len(), 1);
+    }
+}
