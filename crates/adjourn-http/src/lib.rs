@@ -38,7 +38,8 @@ mod waiting;
 pub const READ_BYTES: usize = 64 * 1024;
 
 pub use budget::{
-    Budgets, Feedback, HeldBody, InFlight, NoTurn, Rate, RateBudget, RateRule, Turn, WaitReason, policy_disabled,
+    Budgets, Costs, Feedback, HeldBody, InFlight, NoTurn, Rate, RateBudget, RateRule, Throttle, Turn, WaitReason,
+    policy_disabled,
 };
 pub use catalogue::CatalogueEntry;
 pub use contract::{

@@ -195,7 +195,7 @@ fn pause(whole: &Arc<State>, lane: &Arc<State>, named: Duration, status: u16, no
     if !Arc::ptr_eq(whole, lane) {
         lane.pause(until, Some(status));
     }
-    for other in whole.lanes() {
+    for other in whole.own_lanes() {
         if !Arc::ptr_eq(&other, lane) {
             other.reopen_slowly(until);
         }

@@ -22,17 +22,19 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The map: `rate` a limit as people state it · `rate_budget` the budget · `rule` lanes · `state` what is spent, paused and in flight ·
+//! The map: `rate` a limit as people state it · `rate_budget` the budget · `rule` lanes · `state` what is spent and in flight · `pause` until when nothing starts ·
 //! `queue` who waits · `turn` a call's turn and the call in flight · `held` its body · `feedback` what a response teaches, `units` what
 //! of it counts no requests · `no_turn` why a call waits or fails · `event` the events · `disabled` the way round it all · `clock`
-//! the time · `terms` the settings · `budgets` one for each scope.
+//! the time · `terms` the settings · `cost` points · `budgets` one for each scope.
 mod budgets;
 mod clock;
+mod cost;
 mod disabled;
 mod event;
 mod feedback;
 mod held;
 mod no_turn;
+mod pause;
 mod queue;
 mod rate;
 mod rate_budget;
@@ -42,8 +44,10 @@ mod terms;
 mod turn;
 mod units;
 
+pub use adjourn_pace::Throttle;
 pub use budgets::Budgets;
 pub(crate) use clock::wall;
+pub use cost::Costs;
 pub use disabled::policy_disabled;
 pub use feedback::Feedback;
 pub use held::HeldBody;

@@ -59,12 +59,32 @@ impl RateRule {
         }
     }
 
+    /// The segments.
+    #[must_use]
+    pub fn fragment(&self) -> &str {
+        &self.fragment
+    }
+
+    /// The rate; none where it is that of a budget that others may share.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        match self.lane {
+            Lane::Own(rate) => Some(rate),
+            Lane::Shared(_) => None,
+        }
+    }
+
     /// The budget of the lane, made at its first use; for a rule that one budget alone has.
     pub(super) fn budget(&self, terms: &Terms) -> &RateBudget {
         match &self.lane {
             Lane::Shared(budget) => budget,
             Lane::Own(rate) => self.made.get_or_init(|| RateBudget::of(terms.of_lane(*rate))),
         }
+    }
+
+    /// The lane with a rate of its own, once it was used.
+    pub(super) fn made(&self) -> Option<&RateBudget> {
+        self.made.get()
     }
 
     /// Whether a call of that path is one.

@@ -2,12 +2,12 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use adjourn_pace::{Gcra, Moment, Quota, Strategy, Taken as Spent, Throttle, Ticket, Tries, Turn as Pass};
 
-use super::{NoTurn, Rate, RateBudget, WaitReason, queue::Queue, rule::Lane, terms::Terms};
+use super::{NoTurn, Rate, RateBudget, RateRule, WaitReason, pause::Pause, queue::Queue, rule::Lane, terms::Terms};
 
 /// The whole of the configured rate, as [`State::share`] has it.
 const WHOLE: u64 = 1.0_f64.to_bits();
@@ -23,13 +23,10 @@ pub(super) struct State {
     gcra: Gcra,
     /// The share of the configured rate that is kept, as the bits of a number from 0 to 1, or [`ASK`].
     share: AtomicU64,
-    /// A moment in nanoseconds.
-    paused_until: AtomicU64,
+    paused: Pause,
     in_flight: AtomicU32,
     /// Calls that wait here, and lanes whose first call waits for a place in flight here.
     pub(super) waiting: AtomicU32,
-    /// The status that asked for the pause.
-    paused_by: AtomicU16,
     live: Mutex<Option<Box<Live>>>,
 }
 
@@ -98,10 +95,9 @@ impl State {
             terms,
             gcra: Gcra::new(),
             share: AtomicU64::new(share),
-            paused_until: AtomicU64::new(0),
+            paused: Pause::default(),
             in_flight: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
-            paused_by: AtomicU16::new(0),
             live: Mutex::new(live),
         }
     }
@@ -139,39 +135,31 @@ impl State {
         }
     }
 
-    /// Every lane there is.
-    pub(super) fn lanes(&self) -> Vec<Arc<Self>> {
-        let shared = self.terms.rules.iter().filter_map(|rule| match &rule.lane {
-            Lane::Own(_) if self.terms.of_scopes => None,
-            Lane::Own(_) | Lane::Shared(_) => Some(Arc::clone(&rule.budget(&self.terms).state)),
-        });
+    /// The lanes with rates of their own, as far as they were used.
+    pub(super) fn own_lanes(&self) -> Vec<Arc<Self>> {
+        let alone = self.terms.rules.iter().filter_map(RateRule::made);
         let live = self.lock();
-        let own = live.iter().flat_map(|live| &live.lanes);
-        shared.chain(own.map(|(_, lane)| Arc::clone(&lane.state))).collect()
+        let of_scope = live.iter().flat_map(|live| &live.lanes).map(|(_, lane)| lane);
+        alone.chain(of_scope).map(|lane| Arc::clone(&lane.state)).collect()
     }
 
     // Pauses.
 
     /// Whether no pause holds at `now`.
     pub(super) fn open(&self, now: Moment) -> Result<(), Hold> {
-        let until = Moment::from_nanos(self.paused_until.load(Ordering::Acquire));
+        let (until, status) = self.paused.read();
         if until <= now {
             return Ok(());
         }
-        let status = self.paused_by.load(Ordering::Relaxed);
         Err(Hold {
-            status: (status != 0).then_some(status),
+            status,
             ..Hold::until(WaitReason::Paused, Some(until))
         })
     }
 
     /// No call before that moment. Answers with the end of the pause, which may have been later already.
     pub(super) fn pause(&self, until: Moment, status: Option<u16>) -> Moment {
-        let before = Moment::from_nanos(self.paused_until.fetch_max(until.as_nanos(), Ordering::AcqRel));
-        if before < until {
-            self.paused_by.store(status.unwrap_or_default(), Ordering::Relaxed);
-        }
-        let until = before.max(until);
+        let until = self.paused.prolong(until, status);
         self.reopen_slowly(until);
         until
     }
@@ -327,9 +315,17 @@ impl State {
         } else {
             quota
         };
-        match self.gcra.start(quota, cost, now) {
+        match self.gcra.take(quota, cost, now) {
             Ok(spent) => Ok(Taken::Rate(spent)),
             Err(at) => Err(Hold::until(self.reason(live), Some(at))),
+        }
+    }
+
+    /// The start makes its call.
+    pub(super) fn keep(&self, taken: Taken) {
+        match taken {
+            Taken::Rate(spent) => self.gcra.keep(spent),
+            Taken::Nothing | Taken::Found(_) => {}
         }
     }
 
@@ -385,17 +381,26 @@ impl State {
     /// Spends a start without a place in flight.
     pub(super) fn check(&self, whole: &Self) -> Result<(), NoTurn> {
         let now = self.now();
-        let started = whole.open(now).and_then(|()| {
-            if !std::ptr::eq(whole, self) {
-                self.open(now)?;
-            }
-            if self.waiting.load(Ordering::Acquire) > 0 {
-                let mut guard = self.lock();
-                return Err(self.outlook_behind(guard.get_or_insert_default(), whole, now));
-            }
-            self.take(None, 1, now).map(drop)
-        });
-        started.map_err(|hold| super::queue::too_late(&hold, now))
+        self.spend(whole, now)
+            .map_err(|hold| super::queue::too_late(&hold, now))
+    }
+
+    fn spend(&self, whole: &Self, now: Moment) -> Result<(), Hold> {
+        whole.open(now)?;
+        if !std::ptr::eq(whole, self) {
+            self.open(now)?;
+        }
+        if self.waiting.load(Ordering::Acquire) > 0 {
+            let mut guard = self.lock();
+            return Err(self.outlook_behind(guard.get_or_insert_default(), whole, now));
+        }
+        if self.share.load(Ordering::Acquire) == ASK {
+            return self.take(None, 1, now).map(|taken| self.keep(taken));
+        }
+        let Some(quota) = self.quota() else { return Ok(()) };
+        self.gcra
+            .start(quota, 1, now)
+            .map_err(|at| Hold::until(self.reason(None), Some(at)))
     }
 
     // What answers teach.

@@ -99,6 +99,7 @@ impl Turn {
             undo(&hands.whole, hands.lane(), hands.taken);
             return Err(queue::too_late(&hold, now));
         }
+        hands.lane().keep(hands.taken);
         Ok(InFlight {
             ticket_is_open: AtomicBool::new(matches!(hands.taken, Taken::Found(_))),
             hands: Some(hands),

@@ -1,0 +1,62 @@
+//! The scope in which no budget holds.
+
+use std::time::Duration;
+
+use adjourn_http::{Rate, RateBudget, RateRule, policy_disabled};
+
+use crate::calls::{S, Watch, headers, refused, send};
+
+#[tokio::test(start_paused = true)]
+async fn where_policy_is_disabled_no_budget_paces_throttles_caps_or_pauses_and_nothing_is_spent_or_learnt() {
+    let shared = RateBudget::new(Rate::per_hour(1)).max_in_flight(1);
+    let budget = RateBudget::new(Rate::per_hour(3))
+        .max_in_flight(1)
+        .rules([RateRule::shared("/exports", shared.clone())]);
+    let _held = send(&budget, "/").await;
+    let watch = Watch::start();
+    policy_disabled(async {
+        let mut calls = Vec::new();
+        for path in ["/", "/exports"].repeat(20) {
+            assert!(budget.check(path).is_ok());
+            let in_flight = budget.turn(path, Some(Duration::ZERO)).await.unwrap().sent().unwrap();
+            let feedback = in_flight.answered(429, &headers(&[("Retry-After", "60")]));
+            assert_eq!(feedback, adjourn_http::Feedback::default());
+            calls.push(in_flight);
+        }
+        budget.pushback(60 * S, None).await.unwrap();
+    })
+    .await;
+    assert_eq!(watch.read(), Duration::ZERO);
+    assert_eq!((budget.in_flight(), budget.pause_remaining()), (1, None));
+    assert_eq!(budget.effective_rate(), Some(Rate::per_hour(3)));
+    assert_eq!((0..9).filter(|_| budget.check("/").is_ok()).count(), 2);
+    assert_eq!((0..9).filter(|_| shared.check("/").is_ok()).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_budget_lets_a_call_out_that_must_go() {
+    let budget = RateBudget::new(Rate::per_second(1));
+    refused(&budget, &[("Retry-After", "3600")]).await;
+    assert!(budget.turn("/", Some(S)).await.is_err());
+    policy_disabled(async { budget.turn("/", Some(S)).await.unwrap().sent().map(drop) })
+        .await
+        .unwrap();
+    assert!(
+        budget.turn("/", Some(S)).await.is_err(),
+        "and for the others it holds on"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_spawned_out_of_the_scope_is_under_policy_again() {
+    let budget = RateBudget::new(Rate::per_hour(1));
+    assert!(budget.check("/").is_ok());
+    let inside = budget.clone();
+    let (here, spawned) = policy_disabled(async {
+        let elsewhere = inside.clone();
+        let spawned = tokio::spawn(async move { elsewhere.check("/").is_ok() });
+        (inside.check("/").is_ok(), spawned.await.unwrap())
+    })
+    .await;
+    assert_eq!((here, spawned), (true, false));
+}
