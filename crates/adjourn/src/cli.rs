@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use adjourn_core::Timestamp;
+use adjourn_sim::pacing::DEFAULT_STRATEGY;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::store::Store;
@@ -103,8 +104,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// The catalogue: whose limits are known, and how they say no
     Providers(Providers),
-    /// (comes later) A whole system in virtual time
-    Simulate(Later),
+    /// A whole system in virtual time: a provider that limits, its clients, and how a strategy fares
+    Simulate(Simulate),
     /// (comes later) Check the store, the settings and the AWS resources
     Doctor(Later),
 }
@@ -277,6 +278,45 @@ pub(crate) struct Providers {
     /// The page docs/providers.md
     #[arg(long, hide = true, conflicts_with_all = ["name", "json"])]
     pub(crate) markdown: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    group = clap::ArgGroup::new("what").required(true).multiple(true).args(["scenario", "list", "compare"]),
+    after_help = "Examples:
+  adjourn simulate --list                                  scenarios and strategies
+  adjourn simulate --scenario bucket-10 --json | jq .ratio
+  adjourn simulate --scenario mine.toml --strategy full-jitter --svg mine.svg
+  adjourn simulate --compare --html comparison.html        every strategy on every scenario
+
+docs/scenarios.md explains what a scenario file may say. A scenario with several variants has one line for each;
+one alone is named as bucket-10/latency=100. The same seed always plays the same.
+
+Exit status: 1 if a call came early, a job was lost or done twice, or adjourn's own strategy missed what the scenario
+says that it must reach; stderr says which. 2 if the scenario is not known, or its file is wrong."
+)]
+pub(crate) struct Simulate {
+    /// The scenario: a file, or the name of one that comes with adjourn
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) scenario: Option<String>,
+    /// The strategy that the clients keep to
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_STRATEGY, conflicts_with = "compare")]
+    pub(crate) strategy: String,
+    /// What all chance is drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// List the scenarios and the strategies
+    #[arg(long, conflicts_with_all = ["scenario", "compare", "strategy", "seed", "svg", "html"])]
+    pub(crate) list: bool,
+    /// Play every strategy, on one scenario or on all
+    #[arg(long)]
+    pub(crate) compare: bool,
+    /// Write a picture of rate, refusals and backlog over time
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write a page with the figures and the pictures
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// A command that is not built yet takes anything and says so.

@@ -51,6 +51,9 @@ mod settings_file;
 #[path = "cli/signals.rs"]
 mod signals;
 #[cfg(test)]
+#[path = "cli/simulate.rs"]
+mod simulate;
+#[cfg(test)]
 #[path = "cli/terminal.rs"]
 mod terminal;
 #[cfg(test)]

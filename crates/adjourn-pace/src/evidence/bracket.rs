@@ -19,8 +19,12 @@ const KEPT: usize = 32;
 const OVER: f64 = 0.02;
 /// And where it is long.
 const LEAST_OVER: f64 = 0.01;
+/// How much the first raise adds where the bound rests on one success; less where it rests on more.
+const DOUBTED: f64 = 0.2;
+/// Successes between two raises, at least: tokens that were saved up let a few calls pass at any pace.
+const LEAST_STEP: f64 = 3.0;
 /// So much above the bound without a refusal, and the bound is given up.
-const BROKEN: f64 = 1.3;
+const BROKEN: f64 = 1.19;
 /// Successes that make a lower bound worth having.
 const MANY: f64 = 8.0;
 /// Tokens that a bucket of the proven rate would hold at a refusal that is none of its own.
@@ -29,7 +33,7 @@ const UNEXPLAINED: f64 = 2.0;
 /// What is known of the rate, in calls a second.
 #[derive(Clone, Debug)]
 pub(super) struct Bracket {
-    empties: VecDeque<Empty>,
+    marks: VecDeque<Mark>,
     /// The rate is below this, as far as the bucket did not run over.
     upper: f64,
     /// The rate is at least this.
@@ -38,13 +42,19 @@ pub(super) struct Bracket {
     depth: f64,
     /// Successes since the last refusal.
     since: u32,
+    /// How often the pace was raised since then, as no refusal came.
+    raises: u32,
+    /// The successes at the last raise.
+    raised_at: u32,
 }
 
-/// A moment at which the bucket was empty, and how many calls had passed until then.
+/// A moment, and how many calls had passed until then.
 #[derive(Clone, Copy, Debug)]
-struct Empty {
+struct Mark {
     at: Moment,
     passed: u64,
+    /// Whether the bucket was empty then: only from such a moment on can its rate be bounded from below.
+    empty: bool,
 }
 
 pub(super) fn count(calls: u64) -> f64 {
@@ -54,47 +64,67 @@ pub(super) fn count(calls: u64) -> f64 {
 impl Bracket {
     pub(super) fn unknown() -> Self {
         Self {
-            empties: VecDeque::new(),
+            marks: VecDeque::new(),
             upper: f64::INFINITY,
             lower: 0.0,
             depth: 0.0,
             since: 0,
+            raises: 0,
+            raised_at: 0,
         }
+    }
+
+    /// The rate is below this.
+    pub(super) fn upper(&self) -> f64 {
+        self.upper
     }
 
     /// Starts again from a rate that is no more than a guess.
     pub(super) fn guess(&mut self, rate: f64) {
         self.upper = rate;
         self.depth = 1.0;
-        self.since = 0;
+        self.restart();
+    }
+
+    fn restart(&mut self) {
+        (self.since, self.raises, self.raised_at) = (0, 0, 0);
     }
 
     /// The bucket was empty when `passed` calls had passed.
     pub(super) fn empty(&mut self, at: Moment, passed: u64) {
-        self.empties.push_back(Empty { at, passed });
-        if self.empties.len() > KEPT {
-            self.empties.pop_front();
+        self.mark(at, passed, true);
+    }
+
+    /// From this moment on calls are counted.
+    pub(super) fn begin(&mut self, at: Moment, passed: u64) {
+        self.mark(at, passed, false);
+    }
+
+    fn mark(&mut self, at: Moment, passed: u64, empty: bool) {
+        self.marks.push_back(Mark { at, passed, empty });
+        if self.marks.len() > KEPT {
+            self.marks.pop_front();
         }
     }
 
     /// All that was known before may be wrong.
     pub(super) fn forget(&mut self) {
-        self.empties.clear();
+        self.marks.clear();
         self.lower = 0.0;
     }
 
     /// Calls that have passed since the first known moment of an empty bucket.
     pub(super) fn passed_since_first(&self, passed: u64) -> u64 {
-        self.empties
+        self.marks
             .front()
             .map_or(0, |first| passed.saturating_sub(first.passed))
     }
 
     /// What a refusal now bounds the rate by, and the successes that this rests on; none where nothing is to compare it with.
     pub(super) fn measure(&self, now: Moment, passed: u64) -> Option<(f64, f64)> {
-        let bounds = self.empties.iter().filter_map(|empty| {
-            let span = now.since(empty.at);
-            let between = count(passed.saturating_sub(empty.passed));
+        let bounds = self.marks.iter().filter_map(|mark| {
+            let span = now.since(mark.at);
+            let between = count(passed.saturating_sub(mark.passed));
             (span > Duration::from_nanos(1)).then(|| ((between + 1.0) / span.as_secs_f64(), between))
         });
         bounds.min_by(|one, other| one.0.total_cmp(&other.0))
@@ -103,16 +133,18 @@ impl Bracket {
     /// The bucket refused at a pace near its own: what it is known to stay below now.
     pub(super) fn refused(&mut self, pace: f64, now: Moment, passed: u64) {
         let (upper, depth) = self.measure(now, passed).unwrap_or((pace, 1.0));
-        for empty in &self.empties {
-            let span = now.since(empty.at).as_secs_f64();
-            let between = count(passed.saturating_sub(empty.passed));
+        // Raised to here, and the last pace but one was not too fast: it lies between.
+        let pace = pace / self.last_raise().sqrt();
+        for mark in self.marks.iter().filter(|mark| mark.empty) {
+            let span = now.since(mark.at).as_secs_f64();
+            let between = count(passed.saturating_sub(mark.passed));
             if between >= MANY && span > 0.0 {
                 self.lower = self.lower.max((between - 1.0) / span);
             }
         }
         self.upper = upper.min(pace);
         self.depth = depth;
-        self.since = 0;
+        self.restart();
         self.empty(now, passed);
     }
 
@@ -123,49 +155,74 @@ impl Bracket {
         self.empty(now, passed);
     }
 
-    /// A call passed that was sent after the last change.
-    pub(super) fn pass(&mut self) {
+    /// The successes at which a refusal is overdue: at the pace that is kept, a bucket of the bound's own rate is empty after so many
+    /// calls. A bound that rests on few is doubted earlier.
+    fn due(&self) -> f64 {
+        (1.0 / self.over()).min(2.0 * self.depth + 3.0)
+    }
+
+    fn over(&self) -> f64 {
+        (1.0 / self.depth.max(1.0)).clamp(LEAST_OVER, OVER)
+    }
+
+    /// A call passed that was sent after the last slowing down. `news`: and after the last raise. Says whether the pace is to be raised,
+    /// as a refusal is overdue.
+    pub(super) fn pass(&mut self, news: bool, now: Moment, passed: u64) -> bool {
         self.since = self.since.saturating_add(1);
+        let since = f64::from(self.since);
+        let again = self.raises == 0 || since >= f64::from(self.raised_at) + (self.due().min(1.0 / OVER) / 5.0).max(LEAST_STEP);
+        if !news || since <= self.due() || !again {
+            return false;
+        }
+        self.raises += 1;
+        self.raised_at = self.since;
+        // While a refusal is overdue, the bucket runs over: no earlier moment bounds its rate from above.
+        self.marks.clear();
+        self.begin(now, passed);
+        if self.raised() > BROKEN {
+            // No bucket of that bound would have let so much pass: it ran over, or the limit has risen.
+            self.upper = self.pace();
+            self.depth = 1.0;
+            (self.since, self.raises, self.raised_at) = (5, 0, 0);
+        }
+        true
+    }
+
+    fn last_raise(&self) -> f64 {
+        self.raised() / self.raised_by(self.raises.saturating_sub(1))
+    }
+
+    fn raised(&self) -> f64 {
+        self.raised_by(self.raises)
+    }
+
+    fn raised_by(&self, raises: u32) -> f64 {
+        if raises == 0 {
+            1.0
+        } else {
+            let first = (DOUBTED / self.depth.max(1.0)).max(OVER);
+            1.0 + (first * 1.5_f64.powf(f64::from(raises - 1))).min(1.0)
+        }
     }
 
     /// The pace to keep: a hair above the bound, and more where a refusal is overdue.
-    pub(super) fn pace(&mut self, now: Moment, passed: u64) -> f64 {
-        let over = (2.0 / self.depth.max(1.0)).clamp(LEAST_OVER, OVER);
-        // At that pace a bucket of the bound's own rate is empty after so many calls; a bound that rests on few is doubted earlier.
-        let due = (1.0 / over).min(2.0 * self.depth + 3.0);
-        let late = (f64::from(self.since) - due).max(0.0) / (due / 5.0);
-        let factor = 1.0 + (over * 1.5_f64.powf(late)).min(1.0);
-        let pace = self.upper * factor;
-        if factor > BROKEN {
-            // No bucket of that bound would have let so much pass: it ran over, or the limit has risen.
-            self.upper = pace;
-            self.depth = 1.0;
-            self.since = 3;
-            self.forget();
-            self.empty(now, passed);
-        }
-        pace
-    }
-
-    /// Whether a refusal is overdue, so that the pace is growing.
-    pub(super) fn overdue(&self) -> bool {
-        let over = (2.0 / self.depth.max(1.0)).clamp(LEAST_OVER, OVER);
-        f64::from(self.since) > (1.0 / over).min(2.0 * self.depth + 3.0)
+    pub(super) fn pace(&self) -> f64 {
+        self.upper * (1.0 + self.over()) * self.raised()
     }
 
     /// Whether no bucket of the proven rate can have refused now.
     pub(super) fn unexplained(&self, now: Moment, passed: u64) -> bool {
         self.lower > 0.0
-            && self.empties.iter().any(|empty| {
-                let held = self.lower * now.since(empty.at).as_secs_f64() - count(passed.saturating_sub(empty.passed));
+            && self.marks.iter().any(|mark| {
+                let held = self.lower * now.since(mark.at).as_secs_f64() - count(passed.saturating_sub(mark.passed));
                 held >= UNEXPLAINED
             })
     }
 
     /// The limit has fallen: only the latest evidence counts.
     pub(super) fn fallen(&mut self) {
-        while self.empties.len() > 2 {
-            self.empties.pop_front();
+        while self.marks.len() > 2 {
+            self.marks.pop_front();
         }
         self.lower = 0.0;
     }

@@ -8,6 +8,10 @@
 const SURE: f64 = 0.02;
 /// Successes at the same gap after which a shorter one is tried.
 const PATIENCE: u32 = 50;
+/// How much longer than one that was refused against expectation a gap has to be.
+const ODD: f64 = 1.1;
+/// Successes in a row that excuse a refusal against expectation.
+const SETTLED: u32 = 3;
 /// Gaps that differ by less are the same.
 const SAME: f64 = 0.005;
 
@@ -36,8 +40,12 @@ impl Gaps {
 
     /// The gap to keep before the next call.
     pub(super) fn next(&self) -> f64 {
-        if self.passed > self.refused * (1.0 + SURE) || self.since >= PATIENCE {
+        if self.passed.is_infinite() {
+            self.refused
+        } else if self.passed > self.refused * (1.0 + SURE) {
             f64::midpoint(self.refused, self.passed)
+        } else if self.since >= PATIENCE {
+            self.passed * (1.0 - SURE)
         } else {
             self.passed
         }
@@ -58,6 +66,9 @@ impl Gaps {
             self.since = 0;
         } else {
             self.since += 1;
+            if self.since >= SETTLED {
+                self.odd = 0;
+            }
         }
         true
     }
@@ -72,7 +83,7 @@ impl Gaps {
         // Once it may have been a late packet; twice in a row it is another kind of limit.
         self.odd += 1;
         self.refused = self.refused.max(gap);
-        self.passed = gap * (1.0 + SURE);
+        self.passed = gap * ODD;
         self.odd < 2
     }
 }

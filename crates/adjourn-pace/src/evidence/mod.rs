@@ -51,6 +51,9 @@ pub struct Evidence {
     bracket: Bracket,
     /// What the gaps say, as long as they fit a bucket that saves nothing up.
     gaps: Option<Gaps>,
+    /// Whether the next call tries a shorter gap, and the one in flight that does: one at a time.
+    tests_gap: bool,
+    tested_by: Option<u64>,
     crowd: Crowd,
     /// The last answer was a refusal: before more is sent, another answer is waited for.
     wary: bool,
@@ -66,9 +69,16 @@ enum Mode {
     /// Nothing passes: one call at a time asks whether that has changed.
     Closed(Closed),
     /// A question was answered after a while: is it one token, or is all open again?
-    Second { closed: Closed },
+    Second {
+        /// How long nothing passed, in seconds.
+        span: f64,
+    },
     /// It passes: faster with each success.
-    Grow,
+    Grow {
+        /// Calls that had passed when it began, and at the last raise but one.
+        passed: u64,
+        raised: [u64; 2],
+    },
     /// At the pace that the evidence says.
     Hold,
 }
@@ -77,9 +87,8 @@ enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Closed {
     since: Moment,
-    /// The last question that was refused, and the first that was not.
-    refused_at: Moment,
-    passed_at: Moment,
+    /// The longest gap since the last call that passed after which a question was refused, in seconds.
+    refused_after: f64,
     wait: Duration,
     next_at: Moment,
     asked: Option<u64>,
@@ -135,7 +144,9 @@ impl Evidence {
             raised_at: 0,
             recent: Recent::default(),
             bracket: Bracket::unknown(),
-            gaps: None,
+            gaps: Some(Gaps::between(0.0, f64::INFINITY)),
+            tests_gap: false,
+            tested_by: None,
             crowd: Crowd {
                 most: None,
                 since: 0,
@@ -163,8 +174,7 @@ impl Evidence {
         let wait = if self.passed == 0 { self.ladder.rung(1) } else { PROBE };
         self.mode = Mode::Closed(Closed {
             since: now,
-            refused_at: now,
-            passed_at: now,
+            refused_after: 0.0,
             wait,
             next_at: now + wait,
             asked: None,
@@ -172,7 +182,6 @@ impl Evidence {
         });
         self.slowed_at = self.started;
         self.recent = Recent::default();
-        self.gaps = None;
         self.strays = 0;
     }
 
@@ -192,62 +201,70 @@ impl Evidence {
         self.last_passed = self.last_passed.max(ticket.sent_at);
         let news = ticket.number > self.raised_at.max(self.slowed_at);
         match self.mode {
-            Mode::Open { window } => self.mode = Mode::Open { window: window + 1.0 },
-            Mode::Closed(closed) if closed.asked == Some(ticket.number) => self.reopen(closed, ticket, now),
+            Mode::Open { window } => {
+                if self.passed > 1 {
+                    self.fits(|gaps| gaps.pass(gap));
+                }
+                self.mode = Mode::Open { window: window + 1.0 };
+            }
+            Mode::Closed(closed) if closed.asked == Some(ticket.number) => self.reopen(closed, ticket, gap, now),
             Mode::Closed(_) => {}
             Mode::Second { .. } => {
+                self.fits(|gaps| gaps.pass(gap));
                 self.next_at = now + PROBE;
                 if self.bracket.passed_since_first(self.passed) >= REOPENED {
-                    self.mode = Mode::Grow;
+                    self.mode = Mode::Grow {
+                        passed: self.passed,
+                        raised: [self.passed; 2],
+                    };
                     self.raised_at = self.started;
                     self.set_pace(1.0 / PROBE.as_secs_f64());
                 }
             }
-            Mode::Grow => {
+            Mode::Grow { passed, raised } => {
                 self.fits(|gaps| gaps.pass(gap));
                 if news {
+                    self.mode = Mode::Grow {
+                        passed,
+                        raised: [raised[1], self.passed],
+                    };
                     self.raised_at = self.started;
                     self.set_pace(self.pace * GROWTH);
                 }
             }
             Mode::Hold => {
                 self.fits(|gaps| gaps.pass(gap));
-                if let Some(gaps) = self.gaps {
-                    self.set_pace(1.0 / gaps.next());
-                } else if news {
-                    self.bracket.pass();
-                    if self.bracket.overdue() {
-                        self.raised_at = self.started;
-                    }
-                    let pace = self.bracket.pace(now, self.passed);
-                    self.set_pace(pace);
+                if self.gaps.is_some() {
+                    self.keep();
+                } else if ticket.number > self.slowed_at && self.bracket.pass(news, now, self.passed) {
+                    self.raised_at = self.started;
+                    self.set_pace(self.bracket.pace());
                 }
             }
         }
     }
 
     /// A question passed.
-    fn reopen(&mut self, closed: Closed, ticket: Ticket, now: Moment) {
+    fn reopen(&mut self, closed: Closed, ticket: Ticket, gap: f64, now: Moment) {
         self.recent = Recent::default();
         self.slowed_at = self.started;
         self.raised_at = self.started;
         let span = ticket.sent_at.since(closed.since).as_secs_f64().max(1e-3);
         self.bracket = Bracket::unknown();
+        self.fits(|gaps| gaps.pass(gap));
         if closed.questions <= 1 {
             self.bracket.empty(closed.since, self.passed - 1);
-            self.gaps = Some(Gaps::between(0.0, span));
-            self.mode = Mode::Grow;
+            self.mode = Mode::Grow {
+                        passed: self.passed,
+                        raised: [self.passed; 2],
+                    };
             self.slowed_at = ticket.number;
             self.set_pace(2.0 / span);
         } else {
-            self.bracket.empty(now, self.passed);
-            self.gaps = None;
-            self.mode = Mode::Second {
-                closed: Closed {
-                    passed_at: ticket.sent_at,
-                    ..closed
-                },
-            };
+            self.bracket.begin(now, self.passed);
+            // Whatever was saved up was used up when it closed: gaps tell again.
+            self.gaps = self.gaps.or_else(|| Some(Gaps::between(closed.refused_after, gap)));
+            self.mode = Mode::Second { span };
             self.next_at = now + PROBE;
         }
     }
@@ -274,25 +291,34 @@ impl Evidence {
         }
         let stale = ticket.number <= self.slowed_at;
         match self.mode {
-            Mode::Open { .. } => self.refused_while_open(stale, now),
+            Mode::Open { .. } => {
+                let gap = self.gap(ticket);
+                self.fits(|gaps| gaps.refuse(gap));
+                self.refused_while_open(stale, now)
+            }
             Mode::Closed(closed) if closed.asked == Some(ticket.number) => {
-                self.ask_later(closed, now);
+                self.ask_later(closed, ticket, now);
                 false
             }
             _ if stale => false,
             Mode::Closed(_) => false,
-            Mode::Second { closed } => {
-                self.only_tokens(closed, now);
+            Mode::Second { span } => {
+                let gap = self.gap(ticket);
+                self.only_tokens(span, gap);
                 false
             }
-            Mode::Grow => {
+            Mode::Grow { raised, .. } => {
                 let gap = self.gap(ticket);
                 self.hold();
                 self.bracket.refused(self.pace, now, self.passed);
+                if self.passed - raised[0] >= REOPENED {
+                    // So many passed at little less: what was saved up is used up.
+                    self.bracket.guess(self.bracket.upper().max(self.pace / (GROWTH * GROWTH)));
+                }
                 // Tokens that were saved up in the meantime have bent that measurement.
                 self.bracket.doubt(now, self.passed);
                 self.fits(|gaps| gaps.refuse(gap));
-                self.keep(now);
+                self.keep();
                 false
             }
             Mode::Hold => self.refused_while_holding(ticket, now),
@@ -303,23 +329,27 @@ impl Evidence {
         match self.mode {
             Mode::Closed(closed) => {
                 if closed.asked == Some(ticket.number) {
-                    self.ask_later(closed, now);
+                    self.ask_later(closed, ticket, now);
                 }
             }
-            Mode::Open { .. } | Mode::Second { .. } | Mode::Grow | Mode::Hold => self.close(now),
+            Mode::Open { .. } | Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold => self.close(now),
         }
         false
     }
 
-    fn ask_later(&mut self, closed: Closed, now: Moment) {
+    fn ask_later(&mut self, closed: Closed, ticket: Ticket, now: Moment) {
         let questions = closed.questions + 1;
+        let gap = self.gap(ticket);
+        if self.passed > 0 {
+            self.fits(|gaps| gaps.refuse(gap));
+        }
         let wait = if self.passed == 0 {
             self.ladder.rung(questions)
         } else {
             closed.wait.mul_f64(if closed.wait < FAR { 2.0 } else { SLOWER })
         };
         self.mode = Mode::Closed(Closed {
-            refused_at: now,
+            refused_after: gap,
             wait,
             next_at: now + wait,
             asked: None,
@@ -335,9 +365,8 @@ impl Evidence {
             if measured.is_some_and(|(_, between)| between >= ENOUGH) && !self.noisy {
                 // Two refusals with successes between them are a measurement.
                 self.hold();
-                self.gaps = None;
                 self.bracket.refused(f64::INFINITY, now, self.passed);
-                self.keep(now);
+                self.keep();
                 return false;
             }
             self.bracket.forget();
@@ -353,14 +382,15 @@ impl Evidence {
     }
 
     /// After a closure some calls passed and then no more: so many tokens had come in that time.
-    fn only_tokens(&mut self, closed: Closed, now: Moment) {
+    fn only_tokens(&mut self, span: f64, gap: f64) {
         let tokens = count(self.bracket.passed_since_first(self.passed)) + 1.0;
-        let span = |at: Moment| at.since(closed.since).as_secs_f64().max(1e-3);
-        let (least, most) = (span(closed.refused_at), span(closed.passed_at));
         self.hold();
-        self.bracket.guess(tokens / (least * most).sqrt());
-        self.gaps = (tokens <= 1.0).then(|| Gaps::between(least, most));
-        self.keep(now);
+        self.bracket.guess(tokens / span);
+        if tokens > 1.0 {
+            self.gaps = None;
+        }
+        self.fits(|gaps| gaps.refuse(gap));
+        self.keep();
     }
 
     fn refused_while_holding(&mut self, ticket: Ticket, now: Moment) -> bool {
@@ -370,14 +400,19 @@ impl Evidence {
             self.fits(|gaps| gaps.refuse(gap));
             if let Some(gaps) = self.gaps {
                 self.slowed_at = self.started;
-                self.set_pace(1.0 / gaps.safe());
-                self.next_at = self.last_passed + Duration::from_secs_f64(gaps.safe());
+                self.bracket.empty(now, self.passed);
+                self.keep();
+                if self.in_flight == 0 {
+                    self.tests_gap = false;
+                    self.next_at = self.last_passed + Duration::from_secs_f64(gaps.safe());
+                }
                 return false;
             }
-            self.bracket.guess(self.pace);
+            let measured = self.bracket.measure(now, self.passed);
+            self.bracket.guess(measured.map_or(self.pace / GROWTH, |(upper, _)| upper.min(self.pace)));
             self.bracket.doubt(now, self.passed);
             self.slowed_at = self.started;
-            self.keep(now);
+            self.keep();
             return false;
         }
         let unexplained = self.bracket.unexplained(now, self.passed);
@@ -387,6 +422,7 @@ impl Evidence {
                 // They come whatever the pace is.
                 self.noisy = true;
                 self.mode = Mode::Open { window: 64.0 };
+                self.gaps = None;
                 self.recent = Recent::default();
             }
             return true;
@@ -401,17 +437,22 @@ impl Evidence {
         }
         self.slowed_at = self.started;
         self.bracket.refused(self.pace, now, self.passed);
-        self.keep(now);
+        self.keep();
         false
     }
 
     /// At the pace that is known now.
-    fn keep(&mut self, now: Moment) {
-        let pace = match &self.gaps {
-            Some(gaps) => 1.0 / gaps.next(),
-            None => self.bracket.pace(now, self.passed),
-        };
-        self.set_pace(pace);
+    fn keep(&mut self) {
+        self.tests_gap = false;
+        match &self.gaps {
+            Some(gaps) => {
+                self.pace = 1.0 / gaps.safe();
+                self.tests_gap = self.tested_by.is_none() && gaps.next() < gaps.safe();
+                let gap = if self.tests_gap { gaps.next() } else { gaps.safe() };
+                self.next_at = self.last_start + Duration::from_secs_f64(gap.min(1e9));
+            }
+            None => self.set_pace(self.bracket.pace()),
+        }
     }
 
     /// A failed call is repeated after 1, 2, 4, ... s, as often as a job has calls.
@@ -460,8 +501,10 @@ impl Strategy for Evidence {
             Mode::Closed(closed) if closed.next_at > now => Turn::At(closed.next_at),
             Mode::Closed(_) => Turn::Now,
             Mode::Second { .. } if self.in_flight > 0 => Turn::AfterAnswer,
-            Mode::Second { .. } | Mode::Grow | Mode::Hold if self.next_at > now => Turn::At(self.next_at),
-            Mode::Second { .. } | Mode::Grow | Mode::Hold => Turn::Now,
+            // As many as have passed since: before the first answers, a pace that is no more than a guess sends little.
+            Mode::Grow { passed, .. } if u64::from(self.in_flight) > self.passed.saturating_sub(passed) => Turn::AfterAnswer,
+            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold if self.next_at > now => Turn::At(self.next_at),
+            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold => Turn::Now,
         }
     }
 
@@ -474,7 +517,13 @@ impl Strategy for Evidence {
         }
         match &mut self.mode {
             Mode::Closed(closed) => closed.asked = Some(self.started),
-            Mode::Grow | Mode::Hold => self.next_at = now + interval(self.pace),
+            Mode::Grow { .. } => self.next_at = now + interval(self.pace),
+            Mode::Hold => {
+                if self.tests_gap {
+                    self.tested_by = Some(self.started);
+                }
+                self.keep();
+            }
             Mode::Open { .. } | Mode::Second { .. } => {}
         }
         Ticket {
@@ -488,13 +537,15 @@ impl Strategy for Evidence {
         self.in_flight = self.in_flight.saturating_sub(1);
         match &mut self.mode {
             Mode::Closed(closed) if closed.asked == Some(ticket.number) => closed.asked = None,
-            Mode::Grow | Mode::Hold if ticket.number == self.started => self.next_at = now,
-            Mode::Open { .. } | Mode::Closed(_) | Mode::Second { .. } | Mode::Grow | Mode::Hold => {}
+            Mode::Grow { .. } | Mode::Hold if ticket.number == self.started => self.next_at = now,
+            Mode::Open { .. } | Mode::Closed(_) | Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold => {}
         }
     }
 
     fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
+        if std::env::var("DBG").is_ok() { eprintln!("{:.3} {:?} sent {:.3} gap {:.4} {:?} pace {:.2} test {:?} {:?} up {:.3}", now.since(Moment::ORIGIN).as_secs_f64(), answer.outcome, ticket.sent_at.since(Moment::ORIGIN).as_secs_f64(), self.gap(ticket), self.gaps, self.pace, self.tested_by, self.mode, self.bracket.upper()); }
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.tested_by = self.tested_by.filter(|&number| number != ticket.number);
         self.wary = false;
         if let Some(told) = answer.counter {
             // Calls in flight may not have been counted yet.
@@ -533,7 +584,7 @@ impl Strategy for Evidence {
         match self.mode {
             Mode::Open { .. } => None,
             Mode::Closed(_) => Some(0.0),
-            Mode::Second { .. } | Mode::Grow | Mode::Hold => Some(self.pace),
+            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold => Some(self.pace),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod bins;
 mod books;
 mod catalogue;
+pub mod chart;
 mod figures;
 mod load;
 mod nearest;

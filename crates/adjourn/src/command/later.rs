@@ -8,14 +8,6 @@ fn later(command: &str, brought_by: &str, until_then: &str) -> Ended {
     )))
 }
 
-pub(crate) fn simulate() -> Ended {
-    later(
-        "simulate",
-        "the pacing strategies and the simulator",
-        "`adjourn demo` plays a whole system in real time",
-    )
-}
-
 pub(crate) fn doctor() -> Ended {
     later(
         "doctor",

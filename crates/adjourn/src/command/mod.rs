@@ -11,6 +11,7 @@ mod providers;
 mod redrive;
 mod run;
 mod send;
+mod simulate;
 mod status;
 
 use std::{path::Path, sync::Arc};
@@ -53,7 +54,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Ended {
         (Command::Gate(_), Store::Aws) => aws::needs_a_table("gate"),
         (Command::Explain(explain), _) => explain::run(&explain, everywhere, environment),
         (Command::Providers(providers), _) => providers::run(&providers, everywhere.json, environment),
-        (Command::Simulate(_), _) => later::simulate(),
+        (Command::Simulate(simulate), _) => simulate::run(&simulate, everywhere.json, environment),
         (Command::Doctor(_), _) => later::doctor(),
     }
 }

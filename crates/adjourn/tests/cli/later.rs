@@ -5,8 +5,6 @@ use crate::scene::{Scene, files};
 #[test]
 fn each_says_by_exit_2_what_brings_it_and_what_to_do_until_then() {
     let table: &[(&[&str], &str)] = &[
-        (&["simulate", "--list"], "simulator"),
-        (&["simulate", "--scenario", "fair", "--seed", "7"], "simulator"),
         (&["doctor"], "deployment"),
         (&["gate", "ls"], "shared gates"),
         (

@@ -71,6 +71,7 @@ fn wrong_usage_is_exit_2_on_stderr_and_says_what_is_allowed() {
         (&["run", "--concurrency", "0"], "1..=1000"),
         (&["demo", "--jobs", "0"], "1..=100000"),
         (&["demo", "--seed", "x"], "--seed"),
+        (&["simulate"], "<--scenario <FILE|NAME>|--list|--compare>"),
         (
             &["explain", "--received-at", "tomorrow"],
             "is no time; allowed: RFC 3339, such as 2026-07-10T20:13:47Z",
