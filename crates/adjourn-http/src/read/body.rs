@@ -4,7 +4,11 @@ use std::{borrow::Cow, cell::OnceCell};
 
 use serde_json::{Map, Value};
 
-use super::{phrases::Said, xml};
+use super::{
+    fields::{self, Field},
+    phrases::Said,
+    scan, xml,
+};
 
 /// The most members and elements of a body that is read as JSON.
 const MOST_MEMBERS: usize = 8192;
@@ -30,6 +34,11 @@ impl<'a> Body<'a> {
 
     /// Its text; what is no UTF-8 is replaced.
     pub(super) fn text(&self) -> &str {
+        self.text_as_sent()
+    }
+
+    /// Borrowed where nothing was replaced.
+    fn text_as_sent(&self) -> &Cow<'a, str> {
         self.text.get_or_init(|| match std::str::from_utf8(self.bytes) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(self.bytes),
@@ -44,8 +53,7 @@ impl<'a> Body<'a> {
     fn parse(&self) -> Option<Value> {
         let start = self.bytes.trim_ascii_start();
         match start.first()? {
-            // A refusal is no table: what has so many members is somebody's load, and building it costs more than its size.
-            b'{' | b'[' if start.iter().filter(|&&byte| byte == b',').count() > MOST_MEMBERS => None,
+            b'{' | b'[' if is_table(start) => None,
             b'{' | b'[' => serde_json::from_slice(start).ok(),
             b'<' if !self.is_html() => xml::objects(self.text()),
             b'"' => {
@@ -57,6 +65,30 @@ impl<'a> Body<'a> {
                 )])))
             }
             _ => None,
+        }
+    }
+
+    /// Its fields that name a moment. Where nothing else asked for all of its JSON, the one such field is found without it.
+    pub(super) fn moments(&self) -> impl Iterator<Item = Field<'_>> {
+        let only = if self.value.get().is_none() {
+            self.json().and_then(scan::only_moment)
+        } else {
+            None
+        };
+        let (only, all) = match only {
+            Some(only) => (only, Vec::new()),
+            None => (None, self.value().map(fields::moments).unwrap_or_default()),
+        };
+        only.into_iter().chain(all)
+    }
+
+    /// Its text where that looks like JSON.
+    fn json(&self) -> Option<&str> {
+        let start = self.bytes.trim_ascii_start();
+        let looks = matches!(start.first(), Some(b'{' | b'[')) && !is_table(start);
+        match self.text_as_sent() {
+            Cow::Borrowed(text) if looks => Some(text.trim_ascii_start()),
+            Cow::Borrowed(_) | Cow::Owned(_) => None,
         }
     }
 
@@ -84,6 +116,11 @@ impl<'a> Body<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.trim_ascii().is_empty()
     }
+}
+
+/// A refusal is no table: what has so many members is somebody's load, and building it costs more than its size.
+fn is_table(json: &[u8]) -> bool {
+    json.len() > MOST_MEMBERS && json.iter().filter(|&&byte| byte == b',').count() > MOST_MEMBERS
 }
 
 #[cfg(test)]

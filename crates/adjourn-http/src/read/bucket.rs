@@ -24,7 +24,7 @@ pub(super) struct Bucket<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reset<'a> {
     pub(super) header: Cow<'a, str>,
-    pub(super) raw: String,
+    pub(super) raw: Cow<'a, str>,
     pub(super) found: Found,
 }
 

@@ -1,6 +1,6 @@
 //! What a contract's rules, or a hook in Rust, make of a response.
 
-use std::{fmt::Debug, panic::AssertUnwindSafe};
+use std::{borrow::Cow, fmt::Debug, panic::AssertUnwindSafe};
 
 use adjourn_core::{Kind, ScopeHint, Timestamp};
 use http::HeaderMap;
@@ -119,7 +119,10 @@ pub(super) fn rules<'c>(
         executed: rule.executed,
         code: rule.code.as_ref().and_then(|pointer| {
             let value = body.value()?;
-            pointer.values(value).iter().find_map(|value| fields::scalar(value))
+            pointer
+                .values(value)
+                .iter()
+                .find_map(|value| fields::scalar(value).map(Cow::into_owned))
         }),
     })
 }

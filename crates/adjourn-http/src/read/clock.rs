@@ -42,11 +42,11 @@ pub(super) struct ProviderClock {
 impl ProviderClock {
     pub(super) fn of(headers: &HeaderMap, received_at: Timestamp) -> Self {
         // A response out of a cache was dated when it was made, not when it was sent.
-        let fresh = !is_cached(headers);
         let date = headers
             .get(header::DATE)
-            .filter(|_| fresh)
-            .and_then(|value| value.to_str().ok());
+            .filter(|_| !is_cached(headers))
+            .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
+            .filter(|text| text.is_ascii());
         Self {
             received_at,
             date: date.and_then(|text| http_date::parse(text.trim_ascii(), received_at)),

@@ -114,7 +114,7 @@ struct Reader<'a> {
     places: Places<'a>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn read(&self, hook: Option<&dyn Classify>, mut ignored: Vec<Ignored>) -> Reading {
         let status = self.response.status.as_u16();
         let hooked = hook
@@ -182,7 +182,7 @@ impl Reader<'_> {
         let signal = self.tell(signal, told.as_ref(), ruled.reason.as_deref(), bucket, ignored);
         Some(
             Reading::new(true, signal)
-                .told_by(told.as_ref().map(|told| told.place.as_str()))
+                .told_by(told.as_ref().map(|told| &*told.place))
                 .closing(scopes)
                 .having_executed(ruled.executed),
         )
@@ -213,7 +213,7 @@ impl Reader<'_> {
                 let signal = self.signal().kind(Kind::Unknown).scope_hint(ScopeHint::Global);
                 let why = Some("a limit of the proxy before the provider");
                 Reading::new(true, self.tell(signal, told.as_ref(), why, None, ignored))
-                    .told_by(told.as_ref().map(|told| told.place.as_str()))
+                    .told_by(told.as_ref().map(|told| &*told.place))
             }
             Looks::Limited => {
                 let bucket = self.refused();
@@ -222,7 +222,7 @@ impl Reader<'_> {
                 let window = bucket.and_then(|bucket| self.contract?.window(bucket.window?));
                 let signal = self.signal().kind(kind).scope_hint(self.scope(window, said));
                 Reading::new(true, self.tell(signal, told.as_ref(), None, bucket, ignored))
-                    .told_by(told.as_ref().map(|told| told.place.as_str()))
+                    .told_by(told.as_ref().map(|told| &*told.place))
             }
         }
     }
@@ -241,7 +241,7 @@ impl Reader<'_> {
 
     /// What a response that is no refusal asks for the calls that follow: a pause by `Retry-After`, and on a success the reset
     /// of a limit that this call has used up.
-    fn advice(&self, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    fn advice(&self, ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         let asked = self.places.by_retry_after(true, true, ignored);
         if asked.is_some() || !self.response.status.is_success() {
             return asked;
@@ -282,7 +282,7 @@ impl Reader<'_> {
         window: Option<&Window>,
         bucket: Option<&Bucket<'_>>,
         ignored: &mut Vec<Ignored>,
-    ) -> Option<Told> {
+    ) -> Option<Told<'a>> {
         match time {
             RuledTime::Said(at) => Some(Told {
                 found: Found {
@@ -293,8 +293,8 @@ impl Reader<'_> {
                 },
                 source: Source::Classify,
                 parser: "hook",
-                place: "a classifier".to_string(),
-                raw: at.to_string(),
+                place: "a classifier".into(),
+                raw: at.to_string().into(),
             }),
             RuledTime::By(Time::None) => None,
             RuledTime::By(Time::Window) => {
@@ -318,7 +318,7 @@ impl Reader<'_> {
         window: Option<&Window>,
         bucket: Option<&Bucket<'_>>,
         ignored: &mut Vec<Ignored>,
-    ) -> Option<Told> {
+    ) -> Option<Told<'a>> {
         let parsers = self
             .contract
             .and_then(|contract| contract.parsers.as_deref())
@@ -342,7 +342,7 @@ impl Reader<'_> {
             .max_by_key(|told| told.found.at)
     }
 
-    fn not_before_retry_after(&self, computed: Option<Told>, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    fn not_before_retry_after(&self, computed: Option<Told<'a>>, ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         let told = self.places.by_retry_after(true, true, ignored);
         match (computed, told) {
             (Some(computed), Some(told)) if told.found.at <= computed.found.at => {
@@ -358,7 +358,7 @@ impl Reader<'_> {
         }
     }
 
-    fn by_window(&self, window: &Window) -> Option<Told> {
+    fn by_window(&self, window: &Window) -> Option<Told<'a>> {
         let length = window.per_ms.map(Duration::from_millis);
         // A calendar is read by the provider's clock, like its dates.
         let told = window.resets?.next(length, self.places.clock.now())?;
@@ -370,18 +370,18 @@ impl Reader<'_> {
             found,
             source: Source::Contract,
             parser: "window",
-            place: "the contract's window".to_string(),
-            raw: window.name.clone(),
+            place: "the contract's window".into(),
+            raw: window.name.clone().into(),
         })
     }
 
-    fn pause(&self, ms: u64) -> Told {
+    fn pause(&self, ms: u64) -> Told<'a> {
         Told {
             found: self.places.clock.span(ms, Interpretation::Computed),
             source: Source::Contract,
             parser: "documented-pause",
-            place: "the pause that the provider's documentation asks for".to_string(),
-            raw: format!("{ms} ms"),
+            place: "the pause that the provider's documentation asks for".into(),
+            raw: format!("{ms} ms").into(),
         }
     }
 
@@ -405,7 +405,7 @@ impl Reader<'_> {
     fn tell(
         &self,
         signal: Signal,
-        told: Option<&Told>,
+        told: Option<&Told<'_>>,
         reason: Option<&str>,
         bucket: Option<&Bucket<'_>>,
         ignored: &[Ignored],
@@ -418,7 +418,7 @@ impl Reader<'_> {
             (None, Some(reason)) => invalid(signal, ignored).reason(reason),
             (None, None) => match ignored.iter().find(|ignored| ignored.field().contains("retry")) {
                 Some(first) => first.onto(signal, &title),
-                None => signal.reason(&format!("{title}, without a time")),
+                None => signal.reason(&[&*title, ", without a time"].concat()),
             },
         }
     }

@@ -1,10 +1,12 @@
 //! Fields of bodies that name a moment, by the names that many providers use.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// How deep and how far a body is looked through.
-const DEEPEST: usize = 8;
-const MOST: usize = 2000;
+pub(super) const DEEPEST: usize = 8;
+pub(super) const MOST: usize = 2000;
 
 /// What a field's value is counted in, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,21 +21,21 @@ pub(super) enum Named {
 
 /// A field that names a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) text: String,
+pub(super) struct Field<'v> {
+    pub(super) name: Cow<'v, str>,
+    pub(super) text: Cow<'v, str>,
     pub(super) named: Named,
 }
 
-/// Every such field, in the order in which they stand.
-pub(super) fn moments(root: &Value) -> Vec<Field> {
+/// Every such field, in the order in which the tree has them.
+pub(super) fn moments(root: &Value) -> Vec<Field<'_>> {
     let mut found = Vec::new();
     let mut left = MOST;
     look(root, "", 0, &mut left, &mut found);
     found
 }
 
-fn look(value: &Value, parent: &str, depth: usize, left: &mut usize, found: &mut Vec<Field>) {
+fn look<'v>(value: &'v Value, parent: &str, depth: usize, left: &mut usize, found: &mut Vec<Field<'v>>) {
     if depth > DEEPEST || *left == 0 || found.len() >= 16 {
         return;
     }
@@ -53,7 +55,7 @@ fn look(value: &Value, parent: &str, depth: usize, left: &mut usize, found: &mut
                     && let Some(text) = scalar(member)
                 {
                     found.push(Field {
-                        name: name.clone(),
+                        name: Cow::Borrowed(name),
                         text,
                         named,
                     });
@@ -65,12 +67,22 @@ fn look(value: &Value, parent: &str, depth: usize, left: &mut usize, found: &mut
 }
 
 /// A number or a text, as text.
-pub(super) fn scalar(value: &Value) -> Option<String> {
+pub(super) fn scalar(value: &Value) -> Option<Cow<'_, str>> {
     match value {
-        Value::Number(number) => Some(plain(number)),
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(truth) => Some(truth.to_string()),
+        Value::Number(number) => Some(Cow::Owned(plain(number))),
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Bool(truth) => Some(Cow::Borrowed(if *truth { "true" } else { "false" })),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// As [`scalar`], of a value that nobody else needs.
+pub(super) fn scalar_of(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            scalar(&value).map(Cow::into_owned)
+        }
     }
 }
 
@@ -83,7 +95,8 @@ fn plain(number: &serde_json::Number) -> String {
     }
 }
 
-fn by_name(name: &str, parent: &str) -> Option<Named> {
+/// What a member of that name inside a member of the other counts in.
+pub(super) fn by_name(name: &str, parent: &str) -> Option<Named> {
     // No such name is shorter or longer; the names of a customer's own fields may be.
     let mut letters = [0; 40];
     if name.len() < 5 || name.len() > letters.len() {
@@ -94,71 +107,71 @@ fn by_name(name: &str, parent: &str) -> Option<Named> {
         *place = byte.to_ascii_lowercase();
         length += 1;
     }
-    Some(match std::str::from_utf8(letters.get(..length)?).ok()? {
-        "retryafter"
-        | "retryafterseconds"
-        | "retryaftersecs"
-        | "retryaftersec"
-        | "retryafters"
-        | "retryin"
-        | "retryinseconds"
-        | "retrydelay"
-        | "retrydelayseconds"
-        | "retrytime"
-        | "waitseconds"
-        | "waittime"
-        | "waittimeseconds"
-        | "waitfor"
-        | "secondsuntilreset"
-        | "secondstowait"
-        | "secondsuntilretry"
-        | "backoff"
-        | "backoffseconds"
-        | "cooldown"
-        | "cooldownseconds"
-        | "availablein"
-        | "tryagainin"
-        | "ratelimitretryafter"
-        | "secondsremaining" => Named::Wait,
-        "retryafterms"
-        | "retryaftermillis"
-        | "retryaftermilliseconds"
-        | "retryinms"
-        | "retrydelayms"
-        | "waitms"
-        | "waittimems"
-        | "resetinms"
-        | "resetafterms"
-        | "msuntilreset"
-        | "msbeforenext"
-        | "backoffms"
-        | "cooldownms"
-        | "timetoresetms" => Named::WaitMs,
-        "ratelimitreset"
-        | "ratelimitresettime"
-        | "ratelimitresetat"
-        | "ratelimitresetson"
-        | "resetat"
-        | "resetsat"
-        | "resettime"
-        | "resetdate"
-        | "resetson"
-        | "resetin"
-        | "resetinseconds"
-        | "resetafter"
-        | "retryat"
-        | "nextretryat"
-        | "nextallowedat"
-        | "availableat"
-        | "nextvalidrequestdate"
-        | "quotaresetat"
-        | "quotaresettime"
-        | "limitreset"
-        | "ratereset"
-        | "blockeduntil"
-        | "lockeduntil"
-        | "timetoreset" => Named::Reset,
-        "reset"
+    Some(match letters.get(..length)? {
+        b"retryafter"
+        | b"retryafterseconds"
+        | b"retryaftersecs"
+        | b"retryaftersec"
+        | b"retryafters"
+        | b"retryin"
+        | b"retryinseconds"
+        | b"retrydelay"
+        | b"retrydelayseconds"
+        | b"retrytime"
+        | b"waitseconds"
+        | b"waittime"
+        | b"waittimeseconds"
+        | b"waitfor"
+        | b"secondsuntilreset"
+        | b"secondstowait"
+        | b"secondsuntilretry"
+        | b"backoff"
+        | b"backoffseconds"
+        | b"cooldown"
+        | b"cooldownseconds"
+        | b"availablein"
+        | b"tryagainin"
+        | b"ratelimitretryafter"
+        | b"secondsremaining" => Named::Wait,
+        b"retryafterms"
+        | b"retryaftermillis"
+        | b"retryaftermilliseconds"
+        | b"retryinms"
+        | b"retrydelayms"
+        | b"waitms"
+        | b"waittimems"
+        | b"resetinms"
+        | b"resetafterms"
+        | b"msuntilreset"
+        | b"msbeforenext"
+        | b"backoffms"
+        | b"cooldownms"
+        | b"timetoresetms" => Named::WaitMs,
+        b"ratelimitreset"
+        | b"ratelimitresettime"
+        | b"ratelimitresetat"
+        | b"ratelimitresetson"
+        | b"resetat"
+        | b"resetsat"
+        | b"resettime"
+        | b"resetdate"
+        | b"resetson"
+        | b"resetin"
+        | b"resetinseconds"
+        | b"resetafter"
+        | b"retryat"
+        | b"nextretryat"
+        | b"nextallowedat"
+        | b"availableat"
+        | b"nextvalidrequestdate"
+        | b"quotaresetat"
+        | b"quotaresettime"
+        | b"limitreset"
+        | b"ratereset"
+        | b"blockeduntil"
+        | b"lockeduntil"
+        | b"timetoreset" => Named::Reset,
+        b"reset"
             if ["limit", "rate", "quota", "throttl", "error"]
                 .iter()
                 .any(|word| contains(parent, word)) =>
@@ -188,7 +201,7 @@ mod tests {
         });
         let found: Vec<(String, String, Named)> = moments(&body)
             .into_iter()
-            .map(|field| (field.name, field.text, field.named))
+            .map(|field| (field.name.into_owned(), field.text.into_owned(), field.named))
             .collect();
         let has = |name: &str, text: &str, named| found.contains(&(name.to_string(), text.to_string(), named));
         assert!(has("retry_after", "64.57", Named::Wait));

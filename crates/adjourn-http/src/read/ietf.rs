@@ -143,7 +143,7 @@ fn reset_of<'h>(header: &'h str, text: &str, clock: &ProviderClock) -> Option<Re
     let found = value::moment(text, Unit::S, clock)?;
     Some(Reset {
         header: Cow::Borrowed(header),
-        raw: text.to_string(),
+        raw: Cow::Owned(text.to_string()),
         found,
     })
 }

@@ -14,10 +14,12 @@ mod reading;
 mod recognise;
 mod reset_headers;
 mod retry_after;
+mod scan;
 mod span;
 mod time;
 mod value;
 mod vendor;
+mod word_set;
 mod xml;
 
 use std::fmt::Debug;
@@ -84,10 +86,10 @@ impl ReadResponse for PlainReader {
         let signal = Signal::new(provider, response.received_at).status(response.status.as_u16());
         let title = reading::title(response.status);
         let signal = match retry_after::named(response.headers, &clock, kin, &mut ignored) {
-            Some(moment) => time::Told::by_header(&moment).onto(signal, &title),
+            Some(moment) => time::Told::by_header(moment).onto(signal, &title),
             None => match ignored.first() {
                 Some(first) => first.onto(signal, &title),
-                None => signal.reason(&format!("{title}, without a time")),
+                None => signal.reason(&[&*title, ", without a time"].concat()),
             },
         };
         Reading::new(response.status == StatusCode::TOO_MANY_REQUESTS, signal).ignoring(ignored)
@@ -104,7 +106,7 @@ impl Ignored {
     fn onto(&self, signal: Signal, title: &str) -> Signal {
         signal
             .read_by(Source::None, self.field(), self.raw(), Interpretation::Invalid)
-            .reason(&format!("{title}; its {} is no time: {}", self.field(), self.raw()))
+            .reason(&[title, "; its ", self.field(), " is no time: ", self.raw()].concat())
     }
 }
 

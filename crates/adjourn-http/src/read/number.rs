@@ -44,6 +44,9 @@ fn short(token: &str, scale: usize) -> Option<u64> {
 /// What remains of a limit, or how much it is: a decimal number that may be negative, rounded down; of `100;w=60` the part
 /// before the parameters.
 pub(super) fn amount(token: &str) -> Option<i64> {
+    if let Some(value) = short(token, 0) {
+        return i64::try_from(value).ok();
+    }
     let token = token.split(';').next().unwrap_or_default().trim_ascii();
     let (negative, digits) = match token.strip_prefix('-') {
         Some(digits) => (true, digits),

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use adjourn_core::{Kind, ScopeHint};
-use regex::{Regex, RegexSet, RegexSetBuilder};
+use regex::Regex;
+
+use super::word_set::WordSet;
 
 /// How much of a body is searched for words: a message stands at its beginning.
 const SEARCHED: usize = 16 * 1024;
@@ -37,7 +39,9 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| {
 /// The span or the date that a text asks to wait, as it stands there.
 pub(super) fn wait(text: &str) -> Option<&str> {
     let text = head(text);
-    let span = SPAN.captures_iter(text).take(8).find_map(|found| {
+    let hold = Holds::of(text);
+    let spans = hold.span.then(|| SPAN.captures_iter(text).take(8));
+    let span = spans.into_iter().flatten().find_map(|found| {
         let span = found.get(1)?;
         // "30 some" is no 30 s: the unit's letters end the word.
         let next = text.get(span.end()..)?.chars().next();
@@ -47,10 +51,50 @@ pub(super) fn wait(text: &str) -> Option<&str> {
         (ends && super::span::millis(span).is_some()).then_some(span)
     });
     span.or_else(|| {
-        DATE.captures(text)
-            .and_then(|found| found.get(1))
-            .map(|date| date.as_str())
+        let found = hold.date.then(|| DATE.captures(text))??;
+        found.get(1).map(|date| date.as_str())
     })
+}
+
+/// What a text may hold by a look at its digits, which costs a fraction of a search for a pattern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Holds {
+    span: bool,
+    date: bool,
+}
+
+impl Holds {
+    /// A span follows a word, with blanks and colons between them; a date has a time of day, with a digit on both sides of its
+    /// colon. Bytes beyond ASCII may be a digit, a blank or a letter of other scripts, so they count as each.
+    fn of(text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let digit = |byte: u8| byte.is_ascii_digit() | !byte.is_ascii();
+        let gap = |byte: u8| matches!(byte, b'\t'..=b'\r' | b' ' | b':') | !byte.is_ascii();
+        let mut holds = Self::default();
+        let pairs = || bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+        // Without a branch, so that many bytes are looked at in one step; most texts are done with it.
+        let digits = bytes.iter().fold(false, |any, &byte| any | digit(byte));
+        let behind = |(&last, &byte): (&u8, &u8)| gap(last) & digit(byte) | digit(last) & (byte == b':');
+        if !digits || !pairs().fold(false, |any, pair| any | behind(pair)) {
+            return holds;
+        }
+        for (index, (&last, &byte)) in pairs().enumerate() {
+            // Digits and the colon are neighbours.
+            if byte.wrapping_sub(b'0') > 10 && byte.is_ascii() {
+                continue;
+            }
+            if byte == b':' {
+                holds.date |= digit(last) && bytes.get(index + 2).is_some_and(|&next| digit(next));
+            } else if gap(last) && digit(byte) {
+                let before = bytes.get(..=index).unwrap_or_default();
+                let mut word = before.iter().rev().skip_while(|&&byte| gap(byte) && byte.is_ascii());
+                holds.span |= word
+                    .next()
+                    .is_some_and(|last| last.is_ascii_alphabetic() || *last == b'~' || !last.is_ascii());
+            }
+        }
+        holds
+    }
 }
 
 /// What a text says in the words that [`WORDS`] knows.
@@ -96,13 +140,7 @@ const WORDS: [&str; 11] = [
 ];
 
 #[expect(clippy::expect_used, reason = "constant patterns, compiled by the tests")]
-static SAID: LazyLock<RegexSet> = LazyLock::new(|| {
-    RegexSetBuilder::new(WORDS)
-        .case_insensitive(true)
-        .unicode(false)
-        .build()
-        .expect("the patterns are sound")
-});
+static SAID: LazyLock<WordSet> = LazyLock::new(|| WordSet::new(&WORDS).expect("the patterns are sound"));
 
 impl Said {
     /// What the beginning of a text says.
@@ -111,8 +149,8 @@ impl Said {
         if text.is_empty() {
             return Self::default();
         }
-        let found = SAID.matches(text);
-        let is = |index| found.matched(index);
+        let held = SAID.held_by(text);
+        let is = |index| held.has(index);
         Self {
             limited: is(0),
             disabled: is(1),
@@ -158,6 +196,9 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use regex::{RegexSet, RegexSetBuilder};
+
     use super::*;
 
     #[test]
@@ -194,6 +235,57 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(wait(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_look_at_the_digits_passes_over_no_span_and_no_date() {
+        for (text, span, date) in [
+            ("Try again later, req_81", false, false),
+            (r#"{"code":429,"limit":"2"}"#, false, false),
+            ("wait: 5 s", true, false),
+            ("in ~\u{a0}5s", true, false),
+            ("in\n\n7 s", true, false),
+            ("until 2026-07-10T20:15Z", true, true),
+            ("10:20", false, true),
+            ("\u{665}:\u{665}", true, true),
+            ("5 s", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(Holds::of(text), Holds { span, date }, "{text}");
+        }
+    }
+
+    /// Each word by itself, as a set of patterns tells it.
+    static EACH: LazyLock<RegexSet> = LazyLock::new(|| {
+        let mut each = RegexSetBuilder::new(WORDS);
+        each.case_insensitive(true).unicode(false).build().unwrap()
+    });
+
+    fn fragments() -> impl Strategy<Value = String> {
+        let known = concat!(
+            " | | |: |\n|\u{a0}|~|again|Retry|wait|after|in|is|until|at|about|5|30|1.5|\u{665}|s|\u{17f}|seconds|m| and |,|",
+            "2026-07-10T20:15Z|2026-07-10 20:15:00 UTC|Fri, 10 Jul 2026 20:15:47 GMT|rate|limit|exceeded|per|day|daily|month|",
+            "minute|user|account|has been|disabled|quota|storage|too many|requests|concurrent|_|-|/|permission|\u{fc}"
+        );
+        let fragment = prop::sample::select(known.split('|').collect::<Vec<_>>());
+        prop::collection::vec(fragment, 0..12).prop_map(|fragments| fragments.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_span_and_no_date_is_passed_over(text in fragments()) {
+            let hold = Holds::of(&text);
+            prop_assert!(hold.span || !SPAN.is_match(&text), "{text}");
+            prop_assert!(hold.date || !DATE.is_match(&text), "{text}");
+        }
+
+        #[test]
+        fn one_walk_finds_each_word(text in fragments()) {
+            let held = SAID.held_by(&text);
+            for index in 0..WORDS.len() {
+                prop_assert_eq!(held.has(index), EACH.matches(&text).matched(index), "{}: {}", index, text);
+            }
         }
     }
 

@@ -179,6 +179,13 @@ pub(super) fn shown(raw: &str) -> Cow<'_, str> {
     let cut = raw
         .get(..raw.floor_char_boundary(Observation::MAX_RAW_BYTES))
         .unwrap_or_default();
+    if !is_plain(cut) && looks_secret(cut) {
+        return Cow::Borrowed("[hidden: it looks like a credential]");
+    }
+    Cow::Borrowed(cut)
+}
+
+fn looks_secret(text: &str) -> bool {
     let secret = |word: &str| {
         word.len() >= 20
             && word.bytes().any(|byte| byte.is_ascii_digit())
@@ -186,22 +193,67 @@ pub(super) fn shown(raw: &str) -> Cow<'_, str> {
             // A date by RFC 3339 and a span have no more than two letters in a row.
             && !word.bytes().all(|byte| byte.is_ascii_digit() || b"TZtz:.+-hmsun".contains(&byte))
     };
-    let words = cut
+    let words = text
         .split(|c: char| c.is_whitespace() || matches!(c, '"' | ',' | ';' | '=' | '{' | '}' | '[' | ']' | '<' | '>'));
-    let named = cut.split_whitespace().any(|word| {
+    let named = text.split_whitespace().any(|word| {
         ["bearer", "basic", "token", "apikey"]
             .iter()
             .any(|name| word.eq_ignore_ascii_case(name))
     });
-    if named || words.into_iter().any(secret) {
-        return Cow::Borrowed("[hidden: it looks like a credential]");
+    named || words.into_iter().any(secret)
+}
+
+/// Whether a value is ASCII without a word of the length that a credential, or the word for one, has: most values are, and
+/// need no closer look.
+fn is_plain(text: &str) -> bool {
+    let (mut word, mut run) = (0_usize, 0_usize);
+    for byte in text.bytes() {
+        match byte {
+            b'\t'..=b'\r' | b' ' => {
+                if word == 5 || word == 6 {
+                    return false;
+                }
+                (word, run) = (0, 0);
+            }
+            b'"' | b',' | b';' | b'=' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' => {
+                word += 1;
+                run = 0;
+            }
+            0x80.. => return false,
+            _ => {
+                word += 1;
+                run += 1;
+                if run == 20 {
+                    return false;
+                }
+            }
+        }
     }
-    Cow::Borrowed(cut)
+    word != 5 && word != 6
+}
+
+/// As [`shown`], of a value that is borrowed or not.
+pub(super) fn shown_of(raw: Cow<'_, str>) -> Cow<'_, str> {
+    match raw {
+        Cow::Borrowed(raw) => shown(raw),
+        Cow::Owned(raw) => Cow::Owned(shown(&raw).into_owned()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn what_needs_no_closer_look_is_no_secret(
+            text in "(?:[a-z0-9]{1,8}|[A-Za-z0-9]{15,22}|bearer|Basic|token|apikey|[ ,;=\"\\t\\u{a0}.-]){0,8}",
+        ) {
+            prop_assert!(!is_plain(&text) || !looks_secret(&text), "{text}");
+        }
+    }
 
     #[test]
     fn what_looks_like_a_credential_is_not_repeated() {

@@ -29,10 +29,12 @@ pub(super) fn buckets<'a>(
     clock: &ProviderClock,
     ignored: &mut Vec<Ignored>,
 ) -> Vec<Bucket<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut groups: Few<Group<'a>> = Few::default();
     let listed = contract.map_or(&[][..], |contract| contract.headers.as_slice());
     for entry in listed {
-        groups.extend(Group::listed(entry, headers));
+        if let Some(group) = Group::listed(entry, headers) {
+            groups.push(group);
+        }
     }
     for (name, header) in headers {
         let name = name.as_str();
@@ -43,27 +45,25 @@ pub(super) fn buckets<'a>(
             continue;
         }
         let text = retry_after::text(header.as_bytes());
-        let group = match groups
-            .iter_mut()
-            .position(|group| group.entry.is_none() && group.stem == stem)
-        {
-            Some(index) => groups.get_mut(index),
+        let same = |group: &&mut Group<'_>| group.entry.is_none() && group.stem == stem;
+        let known = groups.iter_mut().find(same);
+        match known {
+            Some(group) => group.add(role, name, unit, text),
             None => {
-                groups.push(Group {
+                let mut group = Group {
                     stem,
                     ..Group::default()
-                });
-                groups.last_mut()
+                };
+                group.add(role, name, unit, text);
+                groups.push(group);
             }
-        };
-        if let Some(group) = group {
-            group.add(role, name, unit, text);
         }
     }
-    groups
-        .iter()
-        .flat_map(|group| group.buckets(contract, clock, ignored))
-        .collect()
+    let mut buckets = Vec::with_capacity(groups.len());
+    for group in groups.iter() {
+        group.buckets(contract, clock, ignored, &mut buckets);
+    }
+    buckets
 }
 
 fn lists(entry: &LimitHeaders, name: &str) -> bool {
@@ -73,15 +73,55 @@ fn lists(entry: &LimitHeaders, name: &str) -> bool {
         .any(|listed| listed == name)
 }
 
+/// Some values, of which there is mostly one.
+struct Few<T> {
+    first: Option<T>,
+    others: Vec<T>,
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            others: Vec::new(),
+        }
+    }
+}
+
+impl<T> Few<T> {
+    fn push(&mut self, value: T) {
+        if self.first.is_none() {
+            self.first = Some(value);
+        } else {
+            self.others.push(value);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.first.iter_mut().chain(&mut self.others)
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+}
+
+/// What stands at each position; none where that is no number.
+type Amounts = Few<Option<i64>>;
+
 /// Headers that tell of the same limits, by position.
 #[derive(Default)]
 struct Group<'a> {
     stem: String,
     entry: Option<&'a LimitHeaders>,
-    limit: Vec<Cow<'a, str>>,
-    remaining: Vec<Cow<'a, str>>,
-    used: Vec<Cow<'a, str>>,
-    resets: Vec<(&'a str, Unit, usize, Cow<'a, str>)>,
+    limit: Amounts,
+    remaining: Amounts,
+    used: Amounts,
+    resets: Few<(&'a str, Unit, usize, Cow<'a, str>)>,
 }
 
 impl<'a> Group<'a> {
@@ -103,13 +143,14 @@ impl<'a> Group<'a> {
                 group.add(role, name, entry.unit, retry_after::text(value.as_bytes()));
             }
         }
-        let any = !group.remaining.is_empty() || !group.used.is_empty() || !group.resets.is_empty();
-        any.then_some(group)
+        (group.remaining.len() + group.used.len() + group.resets.len() > 0).then_some(group)
     }
 
     fn add(&mut self, role: Role, name: &'a str, unit: Unit, text: Cow<'a, str>) {
         match text {
-            Cow::Borrowed(text) if !text.contains(',') => self.put(role, name, unit, 0, Cow::Borrowed(text)),
+            Cow::Borrowed(text) if !text.as_bytes().contains(&b',') => {
+                self.put(role, name, unit, 0, Cow::Borrowed(text))
+            }
             Cow::Borrowed(text) => {
                 for (position, part) in retry_after::tokens(text).enumerate() {
                     self.put(role, name, unit, position, Cow::Borrowed(part));
@@ -125,9 +166,9 @@ impl<'a> Group<'a> {
 
     fn put(&mut self, role: Role, name: &'a str, unit: Unit, position: usize, part: Cow<'a, str>) {
         match role {
-            Role::Limit => self.limit.push(part),
-            Role::Remaining => self.remaining.push(part),
-            Role::Used => self.used.push(part),
+            Role::Limit => self.limit.push(number::amount(&part)),
+            Role::Remaining => self.remaining.push(number::amount(&part)),
+            Role::Used => self.used.push(number::amount(&part)),
             Role::Reset => self.resets.push((name, unit, position, part)),
         }
     }
@@ -137,11 +178,11 @@ impl<'a> Group<'a> {
         contract: Option<&'a Contract>,
         clock: &ProviderClock,
         ignored: &mut Vec<Ignored>,
-    ) -> Vec<Bucket<'a>> {
+        buckets: &mut Vec<Bucket<'a>>,
+    ) {
         let positions = self.remaining.len().max(self.used.len()).max(1);
-        let mut buckets = Vec::new();
         for position in 0..positions {
-            let amount = |texts: &[Cow<'_, str>]| texts.get(position).and_then(|text| number::amount(text));
+            let amount = |amounts: &Amounts| amounts.iter().nth(position).copied().flatten();
             let window = self
                 .entry
                 .and_then(|entry| entry.windows.get(position))
@@ -166,7 +207,6 @@ impl<'a> Group<'a> {
                 buckets.push(bucket);
             }
         }
-        buckets
     }
 
     /// The reset of a position: the latest of what the headers name for it.
@@ -189,7 +229,7 @@ impl<'a> Group<'a> {
                 Some(found) if latest.as_ref().is_none_or(|latest| latest.found.at < found.at) => {
                     latest = Some(Reset {
                         header: Cow::Borrowed(header),
-                        raw: raw.to_string(),
+                        raw: raw.clone(),
                         found,
                     });
                 }
@@ -212,11 +252,7 @@ fn by_name(name: &str) -> Option<(Role, Unit, String)> {
         Some("reset") => return Some((Role::Reset, Unit::Auto, String::new())),
         Some(_) | None => {}
     }
-    let related = name
-        .as_bytes()
-        .windows(5)
-        .any(|part| matches!(part, b"limit" | b"quota" | b"throt"));
-    if !related || name.len() > 80 || is_ietf(name) {
+    if !is_related(name) || name.len() > 80 || is_ietf(name) {
         return None;
     }
     let (mut role, mut unit, mut stem) = (None, Unit::Auto, String::new());
@@ -249,6 +285,18 @@ fn by_name(name: &str) -> Option<(Role, Unit, String)> {
     }
     let role = role.or_else(|| limit.then_some(Role::Limit))?;
     Some((role, unit, stem))
+}
+
+/// Whether a name has a word for a limit: most have not, and their third letters tell.
+fn is_related(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let thirds = bytes.iter().enumerate().skip(2);
+    thirds
+        .filter(|(_, third)| matches!(third, b'm' | b'o' | b'r'))
+        .any(|(index, _)| {
+            let word = bytes.get(index - 2..index + 3);
+            matches!(word, Some(b"limit" | b"quota" | b"throt"))
+        })
 }
 
 /// The fields of the IETF draft, which have their own parser.
@@ -323,6 +371,8 @@ mod tests {
             ("x-sib-ratelimit-reset", Role::Reset, Unit::Auto, "sib"),
             ("x-daylimit-remaining", Role::Remaining, Unit::Auto, "daylimit"),
             ("ratelimit-resets-at", Role::Reset, Unit::Auto, ""),
+            ("x-quota-used", Role::Used, Unit::Auto, ""),
+            ("throttle-remaining", Role::Remaining, Unit::Auto, "throttle"),
         ] {
             assert_eq!(by_name(name), Some((role, unit, stem.to_string())), "{name}");
         }
@@ -331,6 +381,9 @@ mod tests {
             "retry-after",
             "x-ratelimit-retry-after",
             "content-type",
+            "limi",
+            "imit",
+            "x-thro",
             "x-ratelimit-scope",
             "reset",
         ] {

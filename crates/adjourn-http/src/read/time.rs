@@ -26,30 +26,30 @@ pub(super) const ORDER: [Parser; 5] = [
 
 /// A moment with where it stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Told<'a> {
     pub(super) found: Found,
     pub(super) source: Source,
     /// The parser's name.
     pub(super) parser: &'static str,
     /// The header or the field.
-    pub(super) place: String,
-    pub(super) raw: String,
+    pub(super) place: Cow<'a, str>,
+    pub(super) raw: Cow<'a, str>,
 }
 
-impl Told {
-    pub(super) fn by_header(moment: &retry_after::Moment<'_>) -> Self {
+impl<'a> Told<'a> {
+    pub(super) fn by_header(moment: retry_after::Moment<'a>) -> Self {
         Self {
             found: moment.found,
             source: Source::Parser,
             parser: if moment.millis { "retry-after-ms" } else { "retry-after" },
-            place: moment.header.to_string(),
-            raw: reading::shown(&moment.raw).into_owned(),
+            place: Cow::Borrowed(moment.header),
+            raw: reading::shown_of(moment.raw),
         }
     }
 
     /// A signal that names this moment.
     pub(super) fn onto(&self, signal: Signal, title: &str) -> Signal {
-        let reason = format!("{title}; {}: {}", self.place, self.raw);
+        let reason = [title, "; ", &self.place, ": ", &self.raw].concat();
         self.named_in(signal).reason(&reason)
     }
 
@@ -74,12 +74,12 @@ pub(super) struct Places<'a> {
     pub(super) clock: ProviderClock,
     pub(super) ietf: &'a [Bucket<'a>],
     pub(super) resets: &'a [Bucket<'a>],
-    asked: OnceCell<Read>,
-    of_body: OnceCell<Read>,
+    asked: OnceCell<Read<'a>>,
+    of_body: OnceCell<Read<'a>>,
 }
 
 /// What some places told, and what of them was passed over.
-type Read = (Option<Told>, Vec<Ignored>);
+type Read<'a> = (Option<Told<'a>>, Vec<Ignored>);
 
 impl<'a> Places<'a> {
     pub(super) fn new(
@@ -101,7 +101,7 @@ impl<'a> Places<'a> {
     }
 
     /// The moment that the first of the parsers names that names one.
-    pub(super) fn by(&self, parsers: &[Parser], ignored: &mut Vec<Ignored>) -> Option<Told> {
+    pub(super) fn by(&self, parsers: &[Parser], ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         let mut index = 0;
         while let Some(parser) = parsers.get(index) {
             index += 1;
@@ -135,7 +135,7 @@ impl<'a> Places<'a> {
     }
 
     /// What `Retry-After` and its kin name.
-    pub(super) fn by_retry_after(&self, seconds: bool, millis: bool, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    pub(super) fn by_retry_after(&self, seconds: bool, millis: bool, ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         let read = || {
             let kin = retry_after::Kin {
                 seconds,
@@ -144,7 +144,7 @@ impl<'a> Places<'a> {
             };
             let mut unused = Vec::new();
             let told = retry_after::named(self.headers, &self.clock, kin, &mut unused);
-            (told.map(|moment| Told::by_header(&moment)), unused)
+            (told.map(Told::by_header), unused)
         };
         if seconds && millis {
             return self.once(self.asked.get_or_init(read), ignored);
@@ -153,7 +153,7 @@ impl<'a> Places<'a> {
     }
 
     /// What was read before is told again, and what it passed over is named once.
-    fn once(&self, (told, unused): &Read, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    fn once(&self, (told, unused): &Read<'a>, ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         for one in unused {
             if !ignored.contains(one) {
                 ignored.push(one.clone());
@@ -163,7 +163,12 @@ impl<'a> Places<'a> {
     }
 
     /// The reset of the limit that refused.
-    fn by_buckets(&self, buckets: &[Bucket<'_>], parser: &'static str, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    fn by_buckets(
+        &self,
+        buckets: &'a [Bucket<'a>],
+        parser: &'static str,
+        ignored: &mut Vec<Ignored>,
+    ) -> Option<Told<'a>> {
         let refused = refused_by(buckets);
         for bucket in buckets {
             if let Some(reset) = &bucket.reset
@@ -182,18 +187,18 @@ impl<'a> Places<'a> {
             found: reset.found,
             source: Source::Parser,
             parser,
-            place: reset.header.to_string(),
-            raw: reading::shown(&reset.raw).into_owned(),
+            place: Cow::Borrowed(&reset.header),
+            raw: reading::shown(&reset.raw),
         })
     }
 
     /// Fields and phrases that many providers share.
-    fn by_body(&self, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    fn by_body(&self, ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         if self.body.is_empty() {
             return None;
         }
-        let mut latest: Option<Told> = None;
-        for field in self.body.value().map(fields::moments).unwrap_or_default() {
+        let mut latest: Option<Told<'a>> = None;
+        for field in self.body.moments() {
             let found = match field.named {
                 Named::Wait => {
                     retry_after::seconds_or_date(&field.text, &self.clock).or_else(|| self.span(&field.text))
@@ -214,7 +219,7 @@ impl<'a> Places<'a> {
                         source: Source::Parser,
                         parser: "body",
                         place: field.name,
-                        raw: reading::shown(&field.text).into_owned(),
+                        raw: reading::shown_of(field.text),
                     });
                 }
                 Some(_) => {}
@@ -223,7 +228,7 @@ impl<'a> Places<'a> {
         latest.or_else(|| self.by_phrase())
     }
 
-    fn by_phrase(&self) -> Option<Told> {
+    fn by_phrase(&self) -> Option<Told<'a>> {
         if self.body.is_html() {
             return None;
         }
@@ -235,8 +240,8 @@ impl<'a> Places<'a> {
             found,
             source: Source::Parser,
             parser: "body",
-            place: "the body's text".to_string(),
-            raw: text.to_string(),
+            place: Cow::Borrowed("the body's text"),
+            raw: Cow::Borrowed(text),
         })
     }
 
@@ -246,14 +251,14 @@ impl<'a> Places<'a> {
     }
 
     /// The latest moment at a place that a contract names.
-    pub(super) fn at(&self, place: &Place, ignored: &mut Vec<Ignored>) -> Option<Told> {
+    pub(super) fn at(&self, place: &Place, ignored: &mut Vec<Ignored>) -> Option<Told<'a>> {
         let texts = self.texts(place);
         let name = place
             .header
             .clone()
             .or_else(|| place.field.as_ref().map(|field| field.as_str().to_string()));
         let name = name.unwrap_or_else(|| "the body's text".to_string());
-        let mut latest: Option<Told> = None;
+        let mut latest: Option<Told<'a>> = None;
         for text in texts {
             let found = value::moment(&text, place.unit, &self.clock).or_else(|| {
                 // A span that no calendar holds is still a span: it saturates, and the caps end the job.
@@ -271,8 +276,8 @@ impl<'a> Places<'a> {
                         found,
                         source: Source::Classify,
                         parser: "place",
-                        place: name.clone(),
-                        raw: reading::shown(&text).into_owned(),
+                        place: Cow::Owned(name.clone()),
+                        raw: Cow::Owned(reading::shown(&text).into_owned()),
                     });
                 }
                 Some(_) => {}
@@ -296,7 +301,7 @@ impl<'a> Places<'a> {
                 pointer
                     .values(root)
                     .iter()
-                    .filter_map(|value| fields::scalar(value))
+                    .filter_map(|value| fields::scalar(value).map(Cow::into_owned))
                     .collect()
             };
             return match &place.header {

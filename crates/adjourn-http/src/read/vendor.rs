@@ -7,7 +7,7 @@ use super::{body::Body, clock::ProviderClock, fields, number, time::Told};
 
 /// Shopify's GraphQL: `extensions.cost` holds what a query asks for, what its bucket has, and what comes back a second
 /// (Shopify API limits, "throttle status"). The wait is the time in which the rest comes back.
-pub(super) fn shopify_cost(body: &Body<'_>, clock: &ProviderClock) -> Option<Told> {
+pub(super) fn shopify_cost(body: &Body<'_>, clock: &ProviderClock) -> Option<Told<'static>> {
     let cost = body.value()?.pointer("/extensions/cost")?;
     let thousandths = |pointer: &str| {
         let value: &Value = cost.pointer(pointer)?;
@@ -23,7 +23,7 @@ pub(super) fn shopify_cost(body: &Body<'_>, clock: &ProviderClock) -> Option<Tol
         found: clock.span(u64::try_from(ms).unwrap_or(u64::MAX), Interpretation::Delay),
         source: Source::Parser,
         parser: "shopify-cost",
-        place: "extensions.cost".to_string(),
-        raw: format!("{} of {} at {} a second", there / 1000, wanted / 1000, a_second / 1000),
+        place: "extensions.cost".into(),
+        raw: format!("{} of {} at {} a second", there / 1000, wanted / 1000, a_second / 1000).into(),
     })
 }
