@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use adjourn_core::Outcome;
+use adjourn_core::{Outcome, Pace};
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable};
 
-use crate::{Allowance, ClientError, ContractReader, Credentials, HttpJob, ReadResponse, Requester, Settings, scope};
+use crate::{
+    Allowance, ClientError, ContractReader, Credentials, HttpJob, Provider, RateRule, ReadResponse, Requester,
+    Settings, scope,
+};
 
 /// Performs the HTTP jobs of a queue under the settings.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ impl HttpHandler {
         reader: Arc<dyn ReadResponse>,
     ) -> Result<Self, ClientError> {
         let requester = Requester::new(settings, credentials, reader, Arc::new(move || clock.now()))?;
+        // The worker's gates pace its jobs, and park them where a budget could only refuse.
+        let requester = requester.pacing(None);
         Ok(Self { requester })
     }
 
@@ -54,6 +59,11 @@ fn parse(body: &str) -> Result<HttpJob, String> {
     HttpJob::parse_within(body, usize::MAX).map_err(|error| format!("it is no HTTP job: {error}"))
 }
 
+/// The lane that a job's call belongs to.
+fn lane<'p>(job: &HttpJob, provider: &'p Provider) -> Option<&'p RateRule> {
+    provider.lanes().iter().find(|lane| lane.matches(job.path.as_str()))
+}
+
 impl Handler for HttpHandler {
     fn terms(&self, message: &Message) -> Result<Terms, Undecodable> {
         let job = parse(&message.body).map_err(|words| Undecodable::new(&words))?;
@@ -61,7 +71,13 @@ impl Handler for HttpHandler {
             .check(self.settings())
             .map_err(|error| Undecodable::new(&format!("it is no job under these settings: {error}")))?;
         let contract = provider.contract().map(AsRef::as_ref);
-        let scope = scope::of_job(&job, contract);
+        // A gate has one rate for its scope, so that a lane of the settings is a scope of its own.
+        let lane = lane(&job, provider);
+        let scope = lane.map_or_else(
+            || scope::of_job(&job, contract),
+            |lane| scope::of_lane(&job, lane.fragment()),
+        );
+        let rate = lane.map_or_else(|| provider.rate(), RateRule::rate);
         let repeatable = provider.repeats(&job.method);
         let job_id = job.id.unwrap_or_else(|| message.id.clone());
         Ok(Terms {
@@ -75,7 +91,7 @@ impl Handler for HttpHandler {
             repeatable,
             // A job that may wait in process has the call's own time besides.
             timeout: provider.timeout() + self.in_process(),
-            pace: provider.pace(),
+            pace: rate.map(|rate| Pace::new(rate.requests(), rate.period())),
             max_in_flight: provider.max_in_flight().or_else(|| contract?.max_concurrency),
             retry: provider.retry().cloned(),
         })
@@ -85,7 +101,16 @@ impl Handler for HttpHandler {
         let http_job = parse(job.body()).map_err(|words| Interrupt::rejected(adjourn_core::Fault::new(&words)))?;
         let allowance = Allowance::of(self.in_process()).until(job.must_end_by());
         let call = self.requester.call(&http_job, job.identity().id.as_str());
-        let answer = allowance.scope(call).await?;
+        let answer = allowance.scope(call).await.map_err(|refusal| {
+            let signal = refusal.into_signal();
+            let provider = self.settings().provider(&http_job.provider);
+            match provider.filter(|provider| lane(&http_job, provider).is_some()) {
+                // The limit that refused need not be the lane's: everybody who shares the job's scope waits.
+                Some(provider) => signal.also_closes(scope::of_job(&http_job, provider.contract().map(AsRef::as_ref))),
+                None => signal,
+            }
+        });
+        let answer = answer.map_err(Interrupt::throttled)?;
         match answer.outcome {
             Outcome::Done => {
                 let done = answer.status.into_iter().fold(Done::new(), Done::status);
@@ -103,7 +128,7 @@ impl Handler for HttpHandler {
 mod tests {
     use std::collections::BTreeMap;
 
-    use adjourn_core::{Envelope, Pace, Reading, RetryPolicy, ScopeKey, Timestamp};
+    use adjourn_core::{Envelope, Reading, RetryPolicy, ScopeKey, Timestamp};
     use adjourn_worker::{VirtualClock, Worker, fake::FakeQueue};
 
     use super::*;
@@ -202,6 +227,26 @@ mod tests {
             retry: None,
         };
         assert_eq!(terms, expected);
+    }
+
+    #[tokio::test]
+    async fn a_lane_has_a_scope_and_a_rate_of_its_own() {
+        let settings = r#"
+            [providers.acme]
+            base_url = "https://api.acme.example"
+            rate = { requests = 10, per_ms = 1000 }
+            lanes = [ { path = "/exports", rate = { requests = 6, per_ms = 60000 } } ]
+        "#;
+        let handler = handler(settings, clock());
+        for (path, scope, interval_ms) in [
+            ("/exports/7", "acme:lane:exports:7", 10_000),
+            ("/orders", "acme:entity:7", 100),
+        ] {
+            let body = format!(r#"{{"provider":"acme","method":"GET","path":"{path}","scope":{{"entity":"7"}}}}"#);
+            let terms = handler.terms(&message(&body)).unwrap();
+            let interval = terms.pace.map(|pace| pace.interval.as_millis());
+            assert_eq!((terms.scope.as_str(), interval), (scope, Some(interval_ms)));
+        }
     }
 
     #[tokio::test]

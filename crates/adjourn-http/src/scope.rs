@@ -27,6 +27,16 @@ pub(crate) fn of_job(job: &HttpJob, contract: Option<&Contract>) -> ScopeKey {
     }
 }
 
+/// The key of a lane: calls that have a rate of their own by the settings, for each scope that the job names.
+#[cfg(feature = "handler")]
+pub(crate) fn of_lane(job: &HttpJob, lane: &str) -> ScopeKey {
+    let id = match &job.scope {
+        None => lane.to_string(),
+        Some(Scope::Entity(id) | Scope::Credential(id) | Scope::Custom(id)) => format!("{lane}:{id}"),
+    };
+    ScopeKey::scoped(&job.provider, "lane", &id)
+}
+
 /// A refusal with the keys that it closes: the job's own scope, unless it concerns one endpoint alone, and further ones where
 /// it concerns more than the job's scope.
 pub(crate) fn closing(signal: Signal, hints: &[ScopeHint], job: &HttpJob, contract: Option<&Contract>) -> Signal {

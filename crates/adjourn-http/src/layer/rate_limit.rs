@@ -9,15 +9,12 @@ use std::{
     time::Duration,
 };
 
-use adjourn_core::{Interpretation, RateLimitError, ScopeKey, Signal, Source};
+use adjourn_core::{RateLimitError, ScopeKey};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::{CallError, LayerRequest, LayerResponse, sight::Sight};
-use crate::{Allowance, Contract, InFlight, NoTurn, Now, RateBudget, ReadResponse, Settings, WaitReason};
-
-/// A wait just before a call that is none: a worker that may not wait in process takes a turn that comes so soon.
-const NO_WAIT: Duration = Duration::from_secs(1);
+use crate::{Allowance, Contract, InFlight, Now, RateBudget, ReadResponse, Settings, waiting};
 
 /// Makes each call wait for its turn of a [`RateBudget`], as far as the caller's [`Allowance`] goes, and tells the budget what each
 /// response says. A turn that comes too late is a [`CallError::Refused`] at once. The call counts as in flight until its body is
@@ -98,23 +95,11 @@ impl Limiting {
         allowance: &Allowance,
         request: &impl LayerRequest,
     ) -> Result<InFlight, RateLimitError> {
-        let timeout = request.timeout().unwrap_or(self.sight.timeout);
-        let now = &self.sight.now;
-        loop {
-            let within = allowance.budget(now(), timeout).max(NO_WAIT);
-            let asleep = allowance.asleep(now);
-            let turn = self.budget.turn(request.path(), Some(within)).await;
-            drop(asleep);
-            let turn = turn.map_err(|no_turn| self.refused(no_turn))?;
-            match turn.sent() {
-                Ok(in_flight) => return Ok(in_flight),
-                // A pause began since the turn came: another one, if there is time for it.
-                Err(no_turn) if no_turn.retry_after >= allowance.budget(now(), timeout).max(NO_WAIT) => {
-                    return Err(self.refused(no_turn));
-                }
-                Err(_) => {}
-            }
-        }
+        let sight = &self.sight;
+        let timeout = request.timeout().unwrap_or(sight.timeout);
+        waiting::turn(&self.budget, request.path(), allowance, &sight.now, timeout)
+            .await
+            .map_err(|no_turn| sight.refusal(waiting::refused(&sight.provider, no_turn, (sight.now)())))
     }
 
     /// Tells the budget what a response says, and makes its body hold the call's place.
@@ -125,29 +110,6 @@ impl Limiting {
         let (mut seen, told) = self.sight.read(response, heard).await;
         P::seen_extensions(&mut seen).insert(told);
         P::held(seen, in_flight)
-    }
-
-    fn refused(&self, no_turn: NoTurn) -> RateLimitError {
-        let now = (self.sight.now)();
-        let reason = format!("our own budget has no turn in time: {}", no_turn.reason.as_str());
-        let signal = Signal::new(&self.sight.provider, now);
-        let signal = match no_turn.status {
-            Some(status) => signal.status(status),
-            None => signal,
-        };
-        let signal = if no_turn.retry_after.is_zero() || no_turn.reason == WaitReason::TooDear {
-            signal
-        } else {
-            signal
-                .read_by(
-                    Source::Contract,
-                    "budget",
-                    no_turn.reason.as_str(),
-                    Interpretation::Computed,
-                )
-                .retry_at(now + no_turn.retry_after)
-        };
-        self.sight.refusal(signal.reason(&reason))
     }
 }
 

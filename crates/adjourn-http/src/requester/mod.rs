@@ -15,7 +15,10 @@ pub use answer::Answer;
 pub(crate) use answer::{floored, meaning};
 pub use client::ClientError;
 
-use crate::{Credentials, HttpJob, Provider, READ_BYTES, ReadResponse, Response, Results, Settings, WaitPolicy, scope};
+use crate::{
+    Budgets, Credentials, HttpJob, InFlight, Provider, READ_BYTES, ReadResponse, Response, Results, Settings,
+    WaitPolicy, scope,
+};
 use client::Clients;
 
 /// The most bytes of a response that are kept as a job's result.
@@ -31,6 +34,8 @@ pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub struct Requester {
     inner: Arc<Inner>,
     waits: Arc<WaitPolicy>,
+    /// None where somebody else paces the calls: a worker's gates.
+    budgets: Option<Budgets>,
 }
 
 struct Inner {
@@ -47,6 +52,21 @@ impl fmt::Debug for Requester {
             .field("credentials", &self.inner.credentials)
             .field("reader", &self.inner.reader)
             .finish_non_exhaustive()
+    }
+}
+
+/// One call's answer, and the moment at which its budget's pause ends.
+struct Attempt {
+    answer: Answer,
+    resumes_at: Option<Timestamp>,
+}
+
+impl From<Answer> for Attempt {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            resumes_at: None,
+        }
     }
 }
 
@@ -76,6 +96,7 @@ impl Requester {
             ..WaitPolicy::default()
         };
         Ok(Self {
+            budgets: Some(Budgets::of(&settings)),
             inner: Arc::new(Inner {
                 settings,
                 credentials,
@@ -95,6 +116,14 @@ impl Requester {
         self
     }
 
+    /// The same requester, whose [`call`](Self::call) spends these budgets; without it, budgets of its own by `rate`, `lanes` and
+    /// `max_in_flight` of the settings. None: calls are paced elsewhere.
+    #[must_use]
+    pub fn pacing(mut self, budgets: Option<Budgets>) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
     /// The settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -105,45 +134,66 @@ impl Requester {
     /// timeout. `lasting_id` is the name that the job's message keeps for life; the idempotency key is made from it where
     /// the job has neither a key nor an id.
     pub async fn perform(&self, job: &HttpJob, lasting_id: &str, must_end_by: Timestamp) -> Answer {
+        self.attempt(job, lasting_id, must_end_by, None).await.answer
+    }
+
+    async fn attempt(
+        &self,
+        job: &HttpJob,
+        lasting_id: &str,
+        must_end_by: Timestamp,
+        in_flight: Option<&InFlight>,
+    ) -> Attempt {
         let provider = match job.check(&self.inner.settings) {
             Ok(provider) => provider,
-            Err(error) => return Answer::of(Outcome::Rejected(Fault::new(&format!("refused: {error}")))),
+            Err(error) => return Answer::of(Outcome::Rejected(Fault::new(&format!("refused: {error}")))).into(),
         };
         let started_at = (self.inner.now)();
         let left = provider.timeout().min(must_end_by.since(started_at));
         if left.is_zero() {
             return Answer::of(Outcome::Failed(Fault::new(
                 "there was no time left for its call; it was not sent",
-            )));
+            )))
+            .into();
         }
         let Some(call) = outgoing::call(job, provider, &self.inner.credentials, lasting_id) else {
             return Answer::of(Outcome::Rejected(Fault::new(
                 "refused: its path would leave the provider's base_url",
-            )));
+            )))
+            .into();
         };
-        self.follow(job, provider, call, started_at + left).await
+        self.follow(job, provider, call, started_at + left, in_flight).await
     }
 
-    async fn follow(&self, job: &HttpJob, provider: &Provider, mut call: outgoing::Call, ends_at: Timestamp) -> Answer {
+    async fn follow(
+        &self,
+        job: &HttpJob,
+        provider: &Provider,
+        mut call: outgoing::Call,
+        ends_at: Timestamp,
+        in_flight: Option<&InFlight>,
+    ) -> Attempt {
         let repeats = provider.repeats(&call.method);
         for redirects in 0..=MAX_REDIRECTS {
             let left = ends_at.since((self.inner.now)());
             let received = match self.send(provider, &call, left).await {
                 Ok(received) => received,
-                Err(error) => return answer::unanswered(provider, &error, repeats),
+                Err(error) => return answer::unanswered(provider, &error, repeats).into(),
             };
             let next = match redirect::target(provider.base_url(), &call, received.status, &received.headers) {
-                redirect::Target::None => return self.answer(job, provider, received),
-                redirect::Target::Refused(words) => return answer::unfollowed(provider, received.status, &words),
+                redirect::Target::None => return self.answer(job, provider, received, in_flight),
+                redirect::Target::Refused(words) => {
+                    return answer::unfollowed(provider, received.status, &words).into();
+                }
                 redirect::Target::Follow(url) => url,
             };
             if redirects == MAX_REDIRECTS {
                 let words = format!("it was the redirect number {} in a row", redirects + 1);
-                return answer::unfollowed(provider, received.status, &words);
+                return answer::unfollowed(provider, received.status, &words).into();
             }
             call.url = next;
         }
-        Answer::of(Outcome::Failed(Fault::new("redirected too often")))
+        Answer::of(Outcome::Failed(Fault::new("redirected too often"))).into()
     }
 
     /// Sends a call and receives its answer: all of the head, and of the body as much as is asked for.
@@ -181,7 +231,7 @@ impl Requester {
         })
     }
 
-    fn answer(&self, job: &HttpJob, provider: &Provider, received: Received) -> Answer {
+    fn answer(&self, job: &HttpJob, provider: &Provider, received: Received, in_flight: Option<&InFlight>) -> Attempt {
         let Received {
             status,
             headers,
@@ -199,6 +249,9 @@ impl Requester {
                 received_at: at,
             },
         );
+        // One reading serves the call and its budget, and both wait for one moment.
+        let heard = in_flight.map(|in_flight| in_flight.heard(status.as_u16(), &headers, &reading, at));
+        let resumes_at = heard.and_then(|heard| Some((self.inner.now)() + heard.retry_after?));
         let said = || {
             // Blotted out before it is cut, so that no half of a credential is left at the cut.
             let text = String::from_utf8_lossy(read.get(..4096).unwrap_or(read)).into_owned();
@@ -237,7 +290,7 @@ impl Requester {
                 );
             }
         }
-        answer
+        Attempt { answer, resumes_at }
     }
 }
 

@@ -4,8 +4,8 @@ use adjourn_core::{Outcome, RateLimitError};
 
 use super::{Answer, Requester};
 use crate::{
-    Allowance, HttpJob, scope,
-    waiting::{Pause, Setback, Waits, entropy, told_failure, told_refusal},
+    Allowance, HttpJob, Provider, scope,
+    waiting::{self, Pause, Setback, Waits, entropy, told_failure, told_refusal},
 };
 
 impl Requester {
@@ -18,33 +18,48 @@ impl Requester {
     /// a key nor an id.
     ///
     /// # Errors
-    /// A refusal whose wait does not fit, or that names no time and is no bare 429: at once.
+    /// A refusal whose wait does not fit, or that names no time and is no bare 429: at once. So is a call whose turn of its
+    /// [`Budgets`](crate::Budgets) would come too late; it was not made.
     pub async fn call(&self, job: &HttpJob, lasting_id: &str) -> Result<Answer, RateLimitError> {
         let provider = self.inner.settings.provider(&job.provider);
-        let timeout = provider.map(crate::Provider::timeout).unwrap_or_default();
+        let timeout = provider.map(Provider::timeout).unwrap_or_default();
+        let contract = provider.and_then(Provider::contract).map(AsRef::as_ref);
+        let scope = scope::of_job(job, contract);
+        let budget = self.budgets.as_ref().map(|budgets| budgets.budget(&scope));
         let allowance = Allowance::current();
         let mut waits = Waits::under(&self.waits);
         loop {
-            let now = (self.inner.now)();
-            let must_end_by = allowance.deadline().unwrap_or(now + timeout);
-            let answer = self.perform(job, lasting_id, must_end_by).await;
-            let setback = match &answer.outcome {
-                Outcome::Throttled(signal) => Setback::Refused(signal, None),
+            let in_flight = match &budget {
+                Some(budget) => {
+                    let turn = waiting::turn(budget, job.path.as_str(), &allowance, &self.inner.now, timeout).await;
+                    Some(turn.map_err(|no_turn| {
+                        let signal = waiting::refused(&job.provider, no_turn, (self.inner.now)());
+                        RateLimitError::from(signal).in_scope(scope.clone())
+                    })?)
+                }
+                None => None,
+            };
+            let must_end_by = allowance.deadline().unwrap_or((self.inner.now)() + timeout);
+            let attempt = self.attempt(job, lasting_id, must_end_by, in_flight.as_ref()).await;
+            // Its answer was read to the end: its place is free for others while this call waits.
+            drop(in_flight);
+            let outcome = &attempt.answer.outcome;
+            let setback = match outcome {
+                Outcome::Throttled(signal) => Setback::Refused(signal, attempt.resumes_at),
                 Outcome::Failed(fault) => Setback::Failed(fault.not_before()),
-                Outcome::Done | Outcome::Unknown(_) | Outcome::Rejected(_) => return Ok(answer),
+                Outcome::Done | Outcome::Unknown(_) | Outcome::Rejected(_) => return Ok(attempt.answer),
             };
             let now = (self.inner.now)();
             if let Some(pause) = waits.next(setback, allowance.budget(now, timeout), now, entropy()) {
-                told(&job.provider, &answer.outcome, pause);
+                told(&job.provider, outcome, pause);
                 let asleep = allowance.asleep(&self.inner.now);
                 tokio::time::sleep(pause.span).await;
                 drop(asleep);
                 continue;
             }
-            let contract = provider.and_then(|provider| provider.contract()).map(AsRef::as_ref);
-            return match answer.outcome {
-                Outcome::Throttled(signal) => Err(RateLimitError::from(signal).in_scope(scope::of_job(job, contract))),
-                Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_) => Ok(answer),
+            return match attempt.answer.outcome {
+                Outcome::Throttled(signal) => Err(RateLimitError::from(signal).in_scope(scope)),
+                Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_) => Ok(attempt.answer),
             };
         }
     }

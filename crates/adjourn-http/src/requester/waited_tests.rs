@@ -120,7 +120,7 @@ async fn bare_refusals_go_up_the_ladder_and_the_moment_told_is_unknown_and_never
     let refused = refused.unwrap_err();
     assert_eq!((refused.retry_at(), refused.wait(), calls), (None, None, 7));
     assert!(
-        took >= S(284) && took < S(300),
+        took >= S(284) && took < S(301),
         "1 + 3 + 10 + 30 + 60 + 180 s and no more than the cap: {took:?}"
     );
 
@@ -141,8 +141,8 @@ async fn a_caller_s_cap_counts_what_it_slept_over_all_its_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_leaves_the_call_its_time_or_half_of_what_there_is() {
-    // 29 s left and a timeout of 30 s: 14.5 s may be waited.
-    for (seconds, expected) in [(14, 2), (15, 1)] {
+    // 29 s left and a timeout of 30 s: 14.5 s may be waited, the tenth included that a pause is longer at most.
+    for (seconds, expected) in [(13, 2), (15, 1)] {
         let scene = Scene::playing(vec![hint(seconds), done()], "timeout_ms = 30000").await;
         let deadline = scene.clock.now() + S(29);
         let (answer, calls, took) = scene.call(ample().until(deadline), "GET").await;
@@ -190,7 +190,37 @@ async fn what_may_have_had_its_effect_is_not_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_returned_is_not_logged_and_a_wait_for_a_named_moment_only_at_trace() {
+async fn calls_wait_for_their_turn_of_the_configured_rate_and_one_refusal_pauses_all() {
+    let rate = "rate = { requests = 2, per_ms = 2000 }";
+    let scene = Scene::playing(vec![done()], rate).await;
+    let mut took = S(0);
+    for _ in 0..5 {
+        took += scene.call(ample(), "GET").await.2;
+    }
+    assert!(
+        took >= S(3) && took < S(4),
+        "two at once, and then one a second: {took:?}"
+    );
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert!(refused.is_err() && calls == 0, "no turn within a second");
+
+    let scene = Scene::playing(vec![hint(60), done()], "").await;
+    assert!(scene.call(Allowance::worker(), "GET").await.0.is_err());
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.status(), calls), (Some(429), 0), "the second is not even made");
+    assert!(
+        refused.wait() > Some(S(59)) && refused.reason().contains("paused"),
+        "{refused}"
+    );
+    let elsewhere = scene.requester.clone().pacing(None);
+    let job = HttpJob::parse(r#"{"provider":"acme","method":"GET","path":"/"}"#).unwrap();
+    let answer = Allowance::worker().scope(elsewhere.call(&job, "1")).await;
+    assert_eq!(answer.unwrap().outcome, Outcome::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_is_told_once_by_its_budget_and_a_wait_for_a_named_moment_only_at_trace() {
     let scene = Scene::playing(vec![hint(1), hint(1), hint(60)], "").await;
     let lines = Lines::default();
     let guard = tracing::subscriber::set_default(lines.clone());
@@ -198,7 +228,21 @@ async fn what_is_returned_is_not_logged_and_a_wait_for_a_named_moment_only_at_tr
     drop(guard);
     assert_eq!((refused.unwrap_err().wait(), calls), (Some(S(60)), 3));
     let ours: Vec<tracing::Level> = lines.0.lock().unwrap().clone();
-    assert_eq!(ours, [tracing::Level::TRACE, tracing::Level::TRACE]);
+    let [info, trace] = [tracing::Level::INFO, tracing::Level::TRACE];
+    assert_eq!(ours, [info, trace, info, trace, info], "three refusals, two waits");
+
+    let scene = Scene::playing(vec![hint(1), hint(60)], "").await;
+    let lines = Lines::default();
+    let guard = tracing::subscriber::set_default(lines.clone());
+    let unpaced = scene.requester.clone().pacing(None);
+    let job = HttpJob::parse(r#"{"provider":"acme","method":"GET","path":"/"}"#).unwrap();
+    assert!(Allowance::front_end().scope(unpaced.call(&job, "1")).await.is_err());
+    drop(guard);
+    assert_eq!(
+        *lines.0.lock().unwrap(),
+        [trace],
+        "without one, whoever gets the refusal tells it"
+    );
 }
 
 /// Keeps the level of every event of this crate.

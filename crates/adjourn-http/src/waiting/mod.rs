@@ -4,6 +4,7 @@ mod allowance;
 mod ladder;
 mod pause;
 mod told;
+mod turn;
 
 pub use allowance::Allowance;
 pub use ladder::WaitPolicy;
@@ -11,3 +12,4 @@ pub use ladder::WaitPolicy;
 pub(crate) use ladder::{Setback, Waits};
 pub(crate) use pause::{Pause, entropy};
 pub(crate) use told::{told_failure, told_refusal};
+pub(crate) use turn::{refused, turn};
