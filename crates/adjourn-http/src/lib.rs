@@ -32,6 +32,7 @@ mod read;
 mod requester;
 mod scope;
 mod settings;
+mod token;
 mod waiting;
 
 /// The most bytes of a body that are read to understand a response.
@@ -59,5 +60,6 @@ pub use read::{
     Classified, Classify, ContractReader, Ignored, LimitState, PlainReader, ReadResponse, Reading, Response,
 };
 pub use requester::{Answer, ClientError, MAX_RESULT_BYTES, Now, Requester};
-pub use settings::{Credential, Credentials, Problem, Provider, Results, Settings, SettingsError};
+pub use settings::{ClientAuth, Credential, Credentials, OAuth2, Problem, Provider, Results, Settings, SettingsError};
+pub use token::{Token, TokenError, TokenSource};
 pub use waiting::{Allowance, WaitPolicy};

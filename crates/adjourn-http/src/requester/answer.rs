@@ -133,7 +133,7 @@ fn with_words(words: String, said: String) -> String {
 }
 
 /// An error with its causes; without its URL, whose query may hold what is nobody's business.
-fn chain(error: &reqwest::Error) -> String {
+pub(crate) fn chain(error: &reqwest::Error) -> String {
     let mut words = if error.is_timeout() {
         "timed out".to_string()
     } else {

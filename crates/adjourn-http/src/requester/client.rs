@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use url::Host;
+use url::{Host, Url};
 
 use crate::Provider;
 
@@ -47,7 +47,11 @@ struct Way {
 
 impl Way {
     fn to(provider: &Provider) -> Self {
-        let loopback = match provider.base_url().host() {
+        Self::at(provider.base_url(), provider.timeout())
+    }
+
+    fn at(url: &Url, timeout: Duration) -> Self {
+        let loopback = match url.host() {
             Some(Host::Domain(name)) => name == "localhost",
             Some(Host::Ipv4(ip)) => ip.is_loopback(),
             Some(Host::Ipv6(ip)) => ip.is_loopback(),
@@ -55,7 +59,7 @@ impl Way {
         };
         // Shorter than the call, so that a connection that was never made is told from an answer that never came.
         Self {
-            connect_within: CONNECT_WITHIN.min(provider.timeout() / 2),
+            connect_within: CONNECT_WITHIN.min(timeout / 2),
             loopback,
         }
     }
@@ -83,6 +87,12 @@ impl Clients {
     pub(super) fn of(&self, provider: &Provider) -> &reqwest::Client {
         self.by_way.get(&Way::to(provider)).unwrap_or(&self.any)
     }
+}
+
+/// A client of its own for one URL.
+pub(super) fn to(url: &Url, timeout: Duration) -> Result<reqwest::Client, ClientError> {
+    install_tls();
+    build(Way::at(url, timeout))
 }
 
 fn build(way: Way) -> Result<reqwest::Client, ClientError> {

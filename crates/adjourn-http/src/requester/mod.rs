@@ -6,18 +6,20 @@ mod outgoing;
 mod redirect;
 mod waited;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use adjourn_core::{Fault, Outcome, Timestamp};
 use http::{HeaderMap, StatusCode};
 
 pub use answer::Answer;
-pub(crate) use answer::{floored, meaning};
+pub(crate) use answer::{chain, floored, meaning};
 pub use client::ClientError;
 
 use crate::{
-    Budgets, Credentials, HttpJob, InFlight, Provider, READ_BYTES, ReadResponse, Response, Results, Settings,
-    WaitPolicy, scope,
+    Budgets, Credential, Credentials, HttpJob, InFlight, Provider, READ_BYTES, ReadResponse, Response, Results,
+    Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
+    settings::redacted,
+    token::{self, ClientCredentials, Endpoint},
 };
 use client::Clients;
 
@@ -36,6 +38,8 @@ pub struct Requester {
     waits: Arc<WaitPolicy>,
     /// None where somebody else paces the calls: a worker's gates.
     budgets: Option<Budgets>,
+    /// By provider.
+    tokens: Arc<BTreeMap<String, Arc<dyn TokenSource>>>,
 }
 
 struct Inner {
@@ -70,6 +74,18 @@ impl From<Answer> for Attempt {
     }
 }
 
+impl Attempt {
+    /// The call was not made, for want of a token.
+    fn without_token(error: TokenError) -> Self {
+        let status = error.status();
+        Answer {
+            status,
+            ..Answer::of(error.into_outcome())
+        }
+        .into()
+    }
+}
+
 /// One answer, received.
 struct Received {
     status: StatusCode,
@@ -95,8 +111,27 @@ impl Requester {
             min_retry_after: settings.policy().deferral.min_retry_after,
             ..WaitPolicy::default()
         };
+        let budgets = Budgets::of(&settings);
+        let mut tokens = BTreeMap::<String, Arc<dyn TokenSource>>::new();
+        for provider in settings.providers() {
+            let oauth2 = provider.credential().and_then(Credential::oauth2);
+            if let (Some(oauth2), Some(secret)) = (oauth2, credentials.secret(provider.name())) {
+                let endpoint = Endpoint {
+                    provider: provider.name().to_string(),
+                    oauth2: oauth2.clone(),
+                    secret: secret.clone(),
+                    client: client::to(oauth2.token_url(), provider.timeout())?,
+                    budget: budgets.budget(&token::scope(provider.name())),
+                    timeout: provider.timeout(),
+                    now: Arc::clone(&now),
+                };
+                let source = ClientCredentials::new(endpoint);
+                tokens.insert(provider.name().to_string(), Arc::new(source));
+            }
+        }
         Ok(Self {
-            budgets: Some(Budgets::of(&settings)),
+            budgets: Some(budgets),
+            tokens: Arc::new(tokens),
             inner: Arc::new(Inner {
                 settings,
                 credentials,
@@ -121,6 +156,16 @@ impl Requester {
     #[must_use]
     pub fn pacing(mut self, budgets: Option<Budgets>) -> Self {
         self.budgets = budgets;
+        self
+    }
+
+    /// The same requester, which asks `source` for the tokens of a provider's calls. They go where the provider's credential says,
+    /// or into `Authorization: Bearer` where it has none.
+    #[must_use]
+    pub fn tokens(mut self, provider: &str, source: Arc<dyn TokenSource>) -> Self {
+        let mut tokens = BTreeMap::clone(&self.tokens);
+        tokens.insert(provider.to_string(), source);
+        self.tokens = Arc::new(tokens);
         self
     }
 
@@ -162,7 +207,28 @@ impl Requester {
             )))
             .into();
         };
-        self.follow(job, provider, call, started_at + left, in_flight).await
+        let ends_at = started_at + left;
+        let Some(source) = self.tokens.get(provider.name()) else {
+            return self.follow(job, provider, call, ends_at, in_flight).await;
+        };
+        let token = match source.token(left).await {
+            Ok(token) => token,
+            Err(error) => return Attempt::without_token(error),
+        };
+        let attempt = self
+            .follow(job, provider, call.with_token(provider, &token), ends_at, in_flight)
+            .await;
+        if attempt.answer.status != Some(401) || !matches!(attempt.answer.outcome, Outcome::Rejected(_)) {
+            return attempt;
+        }
+        // A token may end before its time. One that is fresh and not taken either is what the provider means.
+        match source.renewed(&token, ends_at.since((self.inner.now)())).await {
+            Ok(fresh) => {
+                let call = call.with_token(provider, &fresh);
+                self.follow(job, provider, call, ends_at, in_flight).await
+            }
+            Err(error) => Attempt::without_token(error),
+        }
     }
 
     async fn follow(
@@ -181,7 +247,9 @@ impl Requester {
                 Err(error) => return answer::unanswered(provider, &error, repeats).into(),
             };
             let next = match redirect::target(provider.base_url(), &call, received.status, &received.headers) {
-                redirect::Target::None => return self.answer(job, provider, received, in_flight),
+                redirect::Target::None => {
+                    return self.answer(job, provider, received, call.token.as_ref(), in_flight);
+                }
                 redirect::Target::Refused(words) => {
                     return answer::unfollowed(provider, received.status, &words).into();
                 }
@@ -231,7 +299,14 @@ impl Requester {
         })
     }
 
-    fn answer(&self, job: &HttpJob, provider: &Provider, received: Received, in_flight: Option<&InFlight>) -> Attempt {
+    fn answer(
+        &self,
+        job: &HttpJob,
+        provider: &Provider,
+        received: Received,
+        token: Option<&Token>,
+        in_flight: Option<&InFlight>,
+    ) -> Attempt {
         let Received {
             status,
             headers,
@@ -255,9 +330,8 @@ impl Requester {
         let said = || {
             // Blotted out before it is cut, so that no half of a credential is left at the cut.
             let text = String::from_utf8_lossy(read.get(..4096).unwrap_or(read)).into_owned();
-            self.inner
-                .credentials
-                .redact(provider.credential(), provider.name(), &text)
+            let secrets = self.inner.credentials.secret(provider.name()).into_iter();
+            redacted(&text, secrets.chain(token.map(Token::secret)))
                 .chars()
                 .take(200)
                 .collect()
@@ -296,7 +370,7 @@ impl Requester {
 
 /// The first `most` bytes of a body, and whether that is all of it. What breaks off has still been answered: its status and
 /// headers stand.
-async fn read_body(response: &mut reqwest::Response, most: usize) -> (Vec<u8>, bool) {
+pub(crate) async fn read_body(response: &mut reqwest::Response, most: usize) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
-    Problem, Settings, SettingsError,
+    OAuth2, Problem, Settings, SettingsError, oauth2,
     sheet::{Sheet, Table},
 };
 
@@ -15,8 +15,17 @@ use super::{
 pub struct Credential {
     header: HeaderName,
     prefix: String,
-    env: String,
+    origin: Origin,
     line: usize,
+}
+
+/// Where a credential comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The environment variable that holds it.
+    Env(String),
+    /// A token that is asked for.
+    OAuth2(OAuth2),
 }
 
 impl Credential {
@@ -26,16 +35,44 @@ impl Credential {
         &self.header
     }
 
-    /// The environment variable that holds it.
+    /// The environment variable that holds it, or the secret that a token is asked for with.
     #[must_use]
     pub fn env(&self) -> &str {
-        &self.env
+        match &self.origin {
+            Origin::Env(env) => env,
+            Origin::OAuth2(oauth2) => oauth2.secret_env(),
+        }
+    }
+
+    /// How a token is asked for, where it is one.
+    #[must_use]
+    pub fn oauth2(&self) -> Option<&OAuth2> {
+        match &self.origin {
+            Origin::Env(_) => None,
+            Origin::OAuth2(oauth2) => Some(oauth2),
+        }
+    }
+
+    /// The header's value with a token.
+    pub(crate) fn header_value(&self, token: &SecretString) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("{}{}", self.prefix, token.expose_secret())).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// The key that names the variable in the settings.
+    fn env_key(&self) -> &'static str {
+        match self.origin {
+            Origin::Env(_) => "env",
+            Origin::OAuth2(_) => "oauth2.client_secret.env",
+        }
     }
 }
 
 /// The secrets of the settings' providers. They are not printed, and are wiped when they are dropped.
 #[derive(Clone, Default)]
 pub struct Credentials {
+    /// The bare secrets.
     by_provider: BTreeMap<String, SecretString>,
 }
 
@@ -57,19 +94,18 @@ impl Credentials {
             let Some(credential) = provider.credential() else {
                 continue;
             };
-            let secret =
-                environment(&credential.env).map(|value| SecretString::from(format!("{}{value}", credential.prefix)));
+            let secret = environment(credential.env()).map(SecretString::from);
             let wrong = match &secret {
                 None => Some("is not set"),
-                Some(secret) if secret.expose_secret().len() == credential.prefix.len() => Some("is empty"),
+                Some(secret) if secret.expose_secret().is_empty() => Some("is empty"),
                 Some(secret) if HeaderValue::from_str(secret.expose_secret()).is_err() => {
                     Some("holds a line break, a control or a non-ASCII character, which a header may not")
                 }
                 Some(_) => None,
             };
             if let Some(wrong) = wrong {
-                let key = format!("providers.{}.credential.env", provider.name());
-                let words = format!("the environment variable {} {wrong}", credential.env);
+                let key = format!("providers.{}.credential.{}", provider.name(), credential.env_key());
+                let words = format!("the environment variable {} {wrong}", credential.env());
                 problems.push(Problem::new(credential.line, &key, words));
             } else if let Some(secret) = secret {
                 by_provider.insert(provider.name().to_string(), secret);
@@ -79,41 +115,59 @@ impl Credentials {
         Ok(Self { by_provider })
     }
 
-    /// The header's value for a provider, marked as sensitive.
-    pub(crate) fn header_value(&self, provider: &str) -> Option<HeaderValue> {
-        let mut value = HeaderValue::from_str(self.by_provider.get(provider)?.expose_secret()).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+    /// The bare secret of a provider.
+    pub(crate) fn secret(&self, provider: &str) -> Option<&SecretString> {
+        self.by_provider.get(provider)
     }
+}
 
-    /// The text with this provider's credential blotted out, should the provider have repeated it.
-    pub(crate) fn redact(&self, credential: Option<&Credential>, provider: &str, text: &str) -> String {
-        let Some(secret) = self.by_provider.get(provider).map(ExposeSecret::expose_secret) else {
-            return text.to_string();
-        };
-        let bare = credential.map_or(secret, |credential| {
-            secret.get(credential.prefix.len()..).unwrap_or(secret)
-        });
-        if bare.is_empty() {
-            text.to_string()
-        } else {
-            text.replace(bare, "[credential]")
+/// The text with secrets blotted out, should the provider have repeated them.
+pub(crate) fn redacted<'s>(text: &str, secrets: impl Iterator<Item = &'s SecretString>) -> String {
+    let mut text = text.to_string();
+    for secret in secrets {
+        let bare = secret.expose_secret();
+        if !bare.is_empty() {
+            text = text.replace(bare, "[credential]");
         }
     }
+    text
 }
 
 const ALLOWED: &str =
     "{ header = \"Authorization\", prefix = \"Bearer \", env = \"ACME_TOKEN\" }; prefix may be left out";
+/// What comes later, wherever a secret is named.
+pub(super) const LATER: [(&str, &str); 2] = [
+    ("secret", "a credential in a secret store"),
+    ("parameter", "a credential in a parameter store"),
+];
 
 pub(super) fn read(sheet: &mut Sheet<'_>, provider: &Table<'_>) -> Option<Credential> {
     let table = sheet.table(provider, "credential")?;
-    let later = [
-        ("secret", "a credential in a secret store"),
-        ("parameter", "a credential in a parameter store"),
-        ("oauth2", "a credential by OAuth 2"),
-    ];
-    sheet.keys(&table, &["header", "prefix", "env"], &later);
-    let comes_later = later.iter().any(|(key, _)| table.get(key).is_some());
+    sheet.keys(&table, &["header", "prefix", "env", "oauth2"], &LATER);
+    if let Some(value) = table.get("oauth2") {
+        if let Some(env) = table.get("env") {
+            let words = "stands beside oauth2; allowed: one of both, and the client's secret in oauth2.client_secret";
+            sheet.problem(env.span().start, &table.key("env"), words);
+        }
+        let oauth2 = sheet
+            .as_table(&table, "oauth2", value)
+            .and_then(|of| oauth2::read(sheet, &of));
+        let header = match sheet.text(&table, "header", "a header's name") {
+            Some(text) => header_name(sheet, &table, "header", text)?,
+            None => http::header::AUTHORIZATION,
+        };
+        let prefix = match table.get("prefix") {
+            Some(_) => prefix(sheet, &table)?,
+            None => "Bearer ".to_string(),
+        };
+        return Some(Credential {
+            header,
+            prefix,
+            origin: Origin::OAuth2(oauth2?),
+            line: table.line,
+        });
+    }
+    let comes_later = LATER.iter().any(|(key, _)| table.get(key).is_some());
     for key in ["header", "env"] {
         if table.get(key).is_none() && !comes_later {
             sheet.missing(&table, key, ALLOWED);
@@ -127,12 +181,12 @@ pub(super) fn read(sheet: &mut Sheet<'_>, provider: &Table<'_>) -> Option<Creden
     Some(Credential {
         header: header?,
         prefix: prefix?,
-        env: env?,
+        origin: Origin::Env(env?),
         line: table.line,
     })
 }
 
-fn env(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<String> {
+pub(super) fn env(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<String> {
     let value = table.get("env")?;
     let name = value.get_ref().as_str().filter(|name| {
         !name.is_empty()

@@ -2,6 +2,7 @@
 
 mod contract;
 mod credential;
+mod oauth2;
 pub(crate) mod problem;
 mod provider;
 pub(crate) mod sheet;
@@ -14,7 +15,9 @@ use std::{collections::BTreeMap, time::Duration};
 use adjourn_core::Policy;
 use toml::de::DeTable;
 
+pub(crate) use credential::redacted;
 pub use credential::{Credential, Credentials};
+pub use oauth2::{ClientAuth, OAuth2};
 pub use problem::{Problem, SettingsError};
 pub use provider::{Provider, Results};
 

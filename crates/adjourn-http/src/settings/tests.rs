@@ -362,8 +362,12 @@ fn what_comes_later_is_refused_by_name_and_not_ignored() {
             "line 3: providers.acme.credential.parameter: a credential in a parameter store: not built yet",
         ),
         (
-            "credential = { oauth2 = { token_url = \"x\" } }",
-            "line 3: providers.acme.credential.oauth2: a credential by OAuth 2: not built yet",
+            "credential = { oauth2 = { token_url = \"https://a\", client_id = \"a\", client_secret = { secret = \"arn:x\" } } }",
+            "line 3: providers.acme.credential.oauth2.client_secret.secret: a credential in a secret store: not built yet",
+        ),
+        (
+            "credential = { oauth2 = { token_url = \"https://a\", client_id = \"a\", client_secret = { parameter = \"/x\" } } }",
+            "line 3: providers.acme.credential.oauth2.client_secret.parameter: a credential in a parameter store: not built yet",
         ),
         (
             "results = \"crm\"",
@@ -422,12 +426,13 @@ fn credentials_are_read_from_the_environment_and_never_printed() {
                 [providers.b]\nbase_url = \"https://b\"\ncredential = { header = \"B\", env = \"B_TOKEN\" }\n[providers.c]\nbase_url = \"https://c\"";
     let settings = Settings::parse(text).unwrap();
     let credentials = Credentials::read(&settings, |name| Some(format!("s3cret-{name}"))).unwrap();
-    assert_eq!(
-        credentials.header_value("a").unwrap().as_bytes(),
-        b"Bearer s3cret-A_TOKEN"
-    );
-    assert!(credentials.header_value("a").unwrap().is_sensitive());
-    assert_eq!(credentials.header_value("c"), None);
+    let header = |name: &str| {
+        let credential = settings.provider(name).unwrap().credential()?;
+        credential.header_value(credentials.secret(name)?)
+    };
+    assert_eq!(header("a").unwrap().as_bytes(), b"Bearer s3cret-A_TOKEN");
+    assert!(header("a").unwrap().is_sensitive());
+    assert_eq!(header("c"), None);
     assert!(!format!("{credentials:?}{settings:?}").contains("s3cret"));
 
     let missing = Credentials::read(&settings, |_| None).unwrap_err();
@@ -450,6 +455,66 @@ fn credentials_are_read_from_the_environment_and_never_printed() {
         found.contains("A_TOKEN is empty") && found.contains("B_TOKEN holds a line break") && !found.contains("s3cret"),
         "{found}"
     );
+}
+
+#[test]
+fn a_token_is_asked_for_as_the_settings_say() {
+    let oauth2 = |inside: &str| format!("{ACME}credential = {{ {inside} }}");
+    let whole = r#"oauth2 = { token_url = "https://login.acme.example/token", client_id = "us", client_secret = { env = "S" }, scope = "a b", client_auth = "body" }"#;
+    let settings = Settings::parse(&oauth2(whole)).unwrap_or_else(|error| panic!("{error}"));
+    let credential = settings.provider("acme").unwrap().credential().unwrap();
+    let asked = credential.oauth2().unwrap();
+    assert_eq!(
+        (
+            credential.header().as_str(),
+            credential.env(),
+            asked.token_url().as_str()
+        ),
+        ("authorization", "S", "https://login.acme.example/token")
+    );
+    assert_eq!(
+        (asked.client_id(), asked.scope(), asked.client_auth()),
+        ("us", Some("a b"), crate::ClientAuth::Body)
+    );
+    let missing = Credentials::read(&settings, |_| None).unwrap_err().to_string();
+    assert!(
+        missing.contains("providers.acme.credential.oauth2.client_secret.env: the environment variable S is not set"),
+        "{missing}"
+    );
+    for (inside, expected) in [
+        (
+            r#"oauth2 = { client_id = "us", client_secret = { env = "S" } }"#,
+            "line 3: providers.acme.credential.oauth2.token_url: is missing",
+        ),
+        (
+            r#"oauth2 = { token_url = "ftp://u:s3cret@x", client_id = "us", client_secret = { env = "S" } }"#,
+            "line 3: providers.acme.credential.oauth2.token_url: is no URL of a token endpoint; allowed: an http or https URL",
+        ),
+        (
+            r#"oauth2 = { token_url = "https://x", client_id = "us", client_secret = "s3cret" }"#,
+            "line 3: providers.acme.credential.oauth2.client_secret: found a string; allowed: a table",
+        ),
+        (
+            r#"oauth2 = { token_url = "https://x", client_id = "us", client_secret = { env = "s3cret/+" } }"#,
+            "line 3: providers.acme.credential.oauth2.client_secret.env: is no variable's name",
+        ),
+        (
+            r#"env = "T", oauth2 = { token_url = "https://x", client_id = "us", client_secret = { env = "S" } }"#,
+            "line 3: providers.acme.credential.env: stands beside oauth2",
+        ),
+        (
+            r#"oauth2 = { token_url = "https://x", client_id = "us", client_secret = { env = "S" }, grant = "password" }"#,
+            "line 3: providers.acme.credential.oauth2.grant: is not known",
+        ),
+    ] {
+        let found = problems(&oauth2(inside));
+        assert_eq!(found.len(), 1, "{inside}: {found:#?}");
+        assert!(
+            found[0].starts_with(expected) && !found[0].contains("s3cret"),
+            "{}",
+            found[0]
+        );
+    }
 }
 
 proptest! {
