@@ -145,6 +145,22 @@ fn every_room_has_its_doors() {
 }
 
 #[test]
+fn the_command_line_carries_no_fakes() {
+    let command_line = rooms().find(|package| package.name.as_str() == "adjourn");
+    let carried: Vec<_> = command_line
+        .expect("the command line is a room")
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.kind == DependencyKind::Normal)
+        .collect();
+    let of = |name: &str| carried.iter().find(|dependency| dependency.name == name).expect("it is carried");
+    // The simulator's workers stand on fakes; the pacing part does not.
+    let simulator = of("adjourn-sim");
+    assert!(!simulator.uses_default_features && simulator.features.is_empty(), "{simulator:?}");
+    assert!(!of("adjourn-worker").features.iter().any(|feature| feature == "test-util"));
+}
+
+#[test]
 fn what_one_room_keeps_no_other_room_uses() {
     let mut wrong = Vec::new();
     for package in rooms() {

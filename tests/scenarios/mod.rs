@@ -4,4 +4,5 @@ mod cost;
 mod faithful;
 mod faults;
 mod laws;
+mod pacing;
 mod seen;

@@ -35,10 +35,19 @@ pub struct Run {
     pub p99: Duration,
     /// Jain's index over the processes' jobs a second: 1 where all were served alike, 1/n where one had everything.
     pub fairness: f64,
-    /// Whether it found no end: broken off after very many calls, or after a century.
-    pub broken_off: bool,
+    /// Why it was broken off, where it found no end.
+    pub broken_off: Option<BrokenOff>,
     /// Every call that reached the provider, in its order; empty where somebody watched instead.
     pub trace: Vec<Traced>,
+}
+
+/// Why a run was broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BrokenOff {
+    /// Very many calls: what is left is called again and again, and never passes.
+    Calls,
+    /// A century, or too much happening in it to be played: what is left might still pass.
+    Time,
 }
 
 /// What can be watched while a scenario plays, in the order of the moments.
@@ -123,8 +132,8 @@ impl<'w> Books<'w> {
     }
 
     /// It is broken off here.
-    pub(super) fn break_off(&mut self) {
-        self.run.broken_off = true;
+    pub(super) fn break_off(&mut self, why: BrokenOff) {
+        self.run.broken_off = Some(why);
     }
 
     pub(super) fn ready(&mut self, job: u32, now: Moment) {

@@ -26,7 +26,7 @@ pub struct Figures {
     pub failed: u32,
     /// From the start to the last job's end.
     pub makespan_ms: u64,
-    /// What the limits themselves need; 0 where they need no time, or let nothing pass.
+    /// What the limits themselves need; 0 where they need no time, let nothing pass, or need more than a century.
     pub limit_ms: u64,
     /// The one over the other; none where that is 0.
     pub ratio: Option<f64>,

@@ -14,7 +14,7 @@ mod strategies;
 mod verdict;
 
 pub use bins::{Bin, Bins};
-pub use books::{Run, Seen, Traced};
+pub use books::{BrokenOff, Run, Seen, Traced};
 pub use catalogue::BuiltIn;
 pub use figures::Figures;
 pub use load::{MAX_SCENARIO_BYTES, Problem, ScenarioError};
@@ -48,10 +48,15 @@ pub fn watch(scenario: &Scenario, strategy: &Named, seed: u64, seen: &mut dyn Fn
     }
 }
 
-/// The time that a scenario's limits themselves need; zero where they need none, or let nothing pass.
+/// The time that a scenario's limits themselves need; zero where they need none, let nothing pass, or need more than can be played.
 #[must_use]
 pub fn ideal(scenario: &Scenario, seed: u64) -> Duration {
-    run::run(scenario, &Pacers::Ideal, seed, None).makespan
+    let run = run::run(scenario, &Pacers::Ideal, seed, None);
+    match run.broken_off {
+        // The time of a part says nothing of the whole.
+        Some(BrokenOff::Time) => Duration::ZERO,
+        Some(BrokenOff::Calls) | None => run.makespan,
+    }
 }
 
 /// How long what a scenario is compared with takes.

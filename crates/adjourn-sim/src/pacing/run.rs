@@ -10,7 +10,7 @@ use adjourn_pace::{Answer, Chance, Moment, Next, Outcome, Strategy, Ticket, Trie
 
 use super::{
     Scenario,
-    books::{Books, Run, Watch},
+    books::{Books, BrokenOff, Run, Watch},
     server::{Server, ms},
 };
 
@@ -179,7 +179,7 @@ impl<'a> Stage<'a> {
         while let Some(Reverse(event)) = self.events.pop() {
             self.now = event.at;
             if self.now > horizon || self.sequence > 8 * most + EVENTS || self.server.is_overrun() {
-                return self.books.break_off();
+                return self.books.break_off(BrokenOff::Time);
             }
             match event.what {
                 What::Wake => {
@@ -195,7 +195,7 @@ impl<'a> Stage<'a> {
                 What::Reply(call, said) => self.answered(event.process, call, &said.answer()),
             }
             if self.server.arrived > most {
-                return self.books.break_off();
+                return self.books.break_off(BrokenOff::Calls);
             }
             self.start(event.process);
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Against, Must, Run, Scenario, ideal, reference};
+use super::{Against, BrokenOff, Must, Run, Scenario, ideal, reference};
 
 /// How long a run may take beyond its share: moments are rounded to a millisecond by those who report them.
 const SLACK: Duration = Duration::from_millis(1);
@@ -82,10 +82,10 @@ pub fn laws_broken(run: &Run) -> Vec<String> {
         ));
     }
     if run.lost > 0 {
-        let why = if run.broken_off {
-            " (it found no end and was broken off)"
-        } else {
-            ""
+        let why = match run.broken_off {
+            Some(BrokenOff::Calls) => format!(" (it was broken off after {} calls)", run.calls),
+            Some(BrokenOff::Time) => " (it took too long to be played)".to_string(),
+            None => String::new(),
         };
         broken.push(format!("{} jobs came to no end{why}; allowed: none", run.lost));
     }
@@ -199,10 +199,10 @@ mod tests {
             (
                 Run {
                     lost: 2,
-                    broken_off: true,
+                    broken_off: Some(BrokenOff::Time),
                     ..run()
                 },
-                "2 jobs came to no end (it found no end",
+                "2 jobs came to no end (it took too long to be played); allowed: none",
             ),
             (Run { duplicates: 3, ..run() }, "3 jobs were done twice"),
         ] {

@@ -188,7 +188,7 @@ fn jobs_that_come_to_no_end_are_exit_1_under_any_strategy() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(
         said.stderr
-            .contains("never: 3 jobs came to no end (it found no end and was broken off)"),
+            .contains("never: 3 jobs came to no end (it was broken off after 10001 calls)"),
         "{said:?}"
     );
     let run = said.json();
@@ -471,4 +471,9 @@ fn a_scenario_without_end_in_sight_is_broken_off() {
     let run = said.json();
     assert_eq!(run["done"], 100 * 365 / 31 + 1, "{run}");
     assert_eq!(run["lost"], 5000 - (100 * 365 / 31 + 1), "{run}");
+    assert_eq!(
+        (&run["limitMs"], &run["ratio"]),
+        (&Value::from(0), &Value::Null),
+        "a part's time is no limit"
+    );
 }
