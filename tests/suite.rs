@@ -11,6 +11,8 @@ mod corpus;
 #[cfg(test)]
 mod emulator;
 #[cfg(test)]
+mod entry_points;
+#[cfg(test)]
 mod scenarios;
 #[cfg(test)]
 mod walls;

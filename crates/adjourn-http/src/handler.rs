@@ -106,8 +106,10 @@ impl Handler for HttpHandler {
             let provider = self.settings().provider(&http_job.provider);
             match provider.filter(|provider| lane(&http_job, provider).is_some()) {
                 // The limit that refused need not be the lane's: everybody who shares the job's scope waits.
-                Some(provider) => signal.also_closes(scope::of_job(&http_job, provider.contract().map(AsRef::as_ref))),
-                None => signal,
+                Some(provider) if signal.closes().is_none() => {
+                    signal.also_closes(scope::of_job(&http_job, provider.contract().map(AsRef::as_ref)))
+                }
+                _ => signal,
             }
         });
         let answer = answer.map_err(Interrupt::throttled)?;
@@ -247,6 +249,27 @@ mod tests {
             let interval = terms.pace.map(|pace| pace.interval.as_millis());
             assert_eq!((terms.scope.as_str(), interval), (scope, Some(interval_ms)));
         }
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_a_lane_holds_the_lane_and_the_job_s_own_scope() {
+        let server = Loopback::playing(vec![Act::status(429, "retry-after: 30\r\n", "")]).await;
+        let lanes = "lanes = [ { path = \"/exports\", rate = { requests = 6, per_ms = 60000 } } ]";
+        let settings = format!("[providers.acme]\nbase_url = \"{}\"\n{lanes}", server.url);
+        let clock = clock();
+        let queue = FakeQueue::standard("jobs", clock.clone());
+        let worker = Worker::builder(handler(&settings, clock.clone()), Arc::new(queue.clone()))
+            .clock(clock.clone())
+            .build();
+        queue
+            .send_body(r#"{"provider":"acme","method":"GET","path":"/exports","scope":{"entity":"7"}}"#)
+            .unwrap();
+        let batch = queue.receive(10).await.unwrap();
+        worker.run_batch(batch, None).await;
+        let closed = worker.gates().closed(clock.now());
+        let mut keys: Vec<&str> = closed.iter().map(|(key, ..)| key.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, ["acme:entity:7", "acme:lane:exports:7"]);
     }
 
     #[tokio::test]

@@ -481,6 +481,48 @@ async fn without_waits_a_refusal_is_only_read() {
     assert_eq!(script.calls(), 1);
 }
 
+#[cfg(feature = "handler")]
+mod of_a_worker {
+    //! A client of one's own in a worker's handler.
+
+    use adjourn_worker::{Done, Handler, Job, Worker, fake::FakeQueue};
+
+    use super::*;
+
+    struct Orders(Script);
+
+    impl Handler for Orders {
+        async fn handle(&self, _: Job) -> Result<Done, Interrupt> {
+            assert_eq!(Allowance::current().cap(), Duration::ZERO);
+            let carried = tokio::spawn(Allowance::carry(async { Allowance::current() }));
+            let carried = carried.await.unwrap();
+            assert_eq!((carried.cap(), carried.deadline().is_some()), (Duration::ZERO, true));
+            retry(&self.0).layer(self.0.clone()).oneshot(get()).await?;
+            Ok(Done::new())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_waits_for_nothing_in_process_whatever_client_it_uses_and_nobody_has_to_say_so() {
+        let script = Script::playing([hint(2), reply(200)]);
+        let clock = Arc::clone(&script.clock);
+        let queue = FakeQueue::standard("orders", clock.clone());
+        let worker = Worker::builder(Orders(script.clone()), Arc::new(queue.clone()))
+            .clock(clock.clone())
+            .build();
+        queue.send_body("7").unwrap();
+        let (batch, started_at) = (queue.receive(10).await.unwrap(), clock.now());
+        worker.run_batch(batch, None).await;
+        assert_eq!(script.calls(), 1);
+        assert!(clock.now() < started_at + S(1), "nothing in process");
+        let steps = queue.steps();
+        let [step] = steps.as_slice() else {
+            panic!("one wait was accepted by the queue: {steps:?}")
+        };
+        assert!(step.due >= started_at + S(2));
+    }
+}
+
 mod of_reqwest {
     //! The same around reqwest's own client, against a server on the loopback.
 
