@@ -20,11 +20,25 @@ const OVER: f64 = 0.02;
 /// And where it is long.
 const LEAST_OVER: f64 = 0.01;
 /// How much the first raise adds where the bound rests on one success; less where it rests on more.
-const DOUBTED: f64 = 0.2;
+const DOUBTED: f64 = 0.1;
 /// Successes between two raises, at least: tokens that were saved up let a few calls pass at any pace.
 const LEAST_STEP: f64 = 3.0;
 /// So much above the bound without a refusal, and the bound is given up.
 const BROKEN: f64 = 1.19;
+/// Successes after which a bound that was given up is doubted again.
+const DOUBTED_AFTER: u32 = 5;
+/// So many times the usual run of successes, and a refusal is overdue.
+const LONG_RUN: f64 = 4.0;
+/// The run that is expected before there was one, and the weight of the newest.
+const FIRST_RUN: f64 = 20.0;
+const NEWEST: f64 = 0.2;
+/// A bracket as narrow as a small raise makes it counts as so many successes at most.
+const DEEPEST: f64 = 100.0;
+/// Where a refusal costs its job a long wait: how far below a bound the pace is that rests on so many successes, and after how many more it is
+/// doubted.
+const BELOW: f64 = 0.04;
+const KNOWN: f64 = 15.0;
+const SPARING_DUE: f64 = 1_000.0;
 /// Successes that make a lower bound worth having.
 const MANY: f64 = 8.0;
 /// Tokens that a bucket of the proven rate would hold at a refusal that is none of its own.
@@ -42,6 +56,10 @@ pub(super) struct Bracket {
     depth: f64,
     /// Successes since the last refusal.
     since: u32,
+    /// Successes between two refusals, averaged.
+    run: f64,
+    /// Whether a refusal costs its job a long wait: then the pace stays below the bound.
+    dear: bool,
     /// How often the pace was raised since then, as no refusal came.
     raises: u32,
     /// The successes at the last raise.
@@ -69,6 +87,8 @@ impl Bracket {
             lower: 0.0,
             depth: 0.0,
             since: 0,
+            run: FIRST_RUN,
+            dear: false,
             raises: 0,
             raised_at: 0,
         }
@@ -87,6 +107,7 @@ impl Bracket {
     }
 
     fn restart(&mut self) {
+        self.run += (f64::from(self.since) - self.run) * NEWEST;
         (self.since, self.raises, self.raised_at) = (0, 0, 0);
     }
 
@@ -143,7 +164,13 @@ impl Bracket {
             }
         }
         self.upper = upper.min(pace);
-        self.depth = depth;
+        // A small raise leaves a narrow bracket, as many successes do.
+        let raise = self.last_raise() - 1.0;
+        self.depth = if raise > 0.0 {
+            depth.max((1.0 / raise).min(DEEPEST))
+        } else {
+            depth
+        };
         self.restart();
         self.empty(now, passed);
     }
@@ -158,10 +185,29 @@ impl Bracket {
     /// The successes at which a refusal is overdue: at the pace that is kept, a bucket of the bound's own rate is empty after so many
     /// calls. A bound that rests on few is doubted earlier.
     fn due(&self) -> f64 {
-        (1.0 / self.over()).min(2.0 * self.depth + 3.0)
+        if self.spares() {
+            return SPARING_DUE;
+        }
+        let by_pace = 1.0 / self.over();
+        by_pace
+            .min(2.0 * self.depth + 3.0)
+            .min((LONG_RUN * self.run).max(LEAST_STEP))
+    }
+
+    /// Whether refusals are avoided: they are dear, and the bound is good enough to stay below it.
+    fn spares(&self) -> bool {
+        self.dear && self.depth >= KNOWN
+    }
+
+    /// A refusal costs its job a long wait, or does not.
+    pub(super) fn set_dear(&mut self, dear: bool) {
+        self.dear = dear;
     }
 
     fn over(&self) -> f64 {
+        if self.spares() {
+            return -BELOW;
+        }
         (1.0 / self.depth.max(1.0)).clamp(LEAST_OVER, OVER)
     }
 
@@ -170,7 +216,8 @@ impl Bracket {
     pub(super) fn pass(&mut self, news: bool, now: Moment, passed: u64) -> bool {
         self.since = self.since.saturating_add(1);
         let since = f64::from(self.since);
-        let again = self.raises == 0 || since >= f64::from(self.raised_at) + (self.due().min(1.0 / OVER) / 5.0).max(LEAST_STEP);
+        let step = (self.due().min(1.0 / OVER) / 5.0).max(LEAST_STEP);
+        let again = self.raises == 0 || since >= f64::from(self.raised_at) + step;
         if !news || since <= self.due() || !again {
             return false;
         }
@@ -183,7 +230,7 @@ impl Bracket {
             // No bucket of that bound would have let so much pass: it ran over, or the limit has risen.
             self.upper = self.pace();
             self.depth = 1.0;
-            (self.since, self.raises, self.raised_at) = (5, 0, 0);
+            (self.since, self.raises, self.raised_at) = (DOUBTED_AFTER, 0, 0);
         }
         true
     }

@@ -6,6 +6,8 @@
 
 /// How well the interval has to be known, as a share of it.
 const SURE: f64 = 0.02;
+/// The same where each refusal costs its job a long wait.
+const DEAR_SURE: f64 = 0.06;
 /// Successes at the same gap after which a shorter one is tried.
 const PATIENCE: u32 = 50;
 /// How much longer than one that was refused against expectation a gap has to be.
@@ -39,7 +41,10 @@ impl Gaps {
     }
 
     /// The gap to keep before the next call.
-    pub(super) fn next(&self) -> f64 {
+    pub(super) fn next(&self, dear: bool) -> f64 {
+        if dear && self.passed <= self.refused * (1.0 + DEAR_SURE) {
+            return self.passed;
+        }
         if self.passed.is_infinite() {
             self.refused
         } else if self.passed > self.refused * (1.0 + SURE) {
