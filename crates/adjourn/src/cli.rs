@@ -289,11 +289,11 @@ pub(crate) struct Providers {
   adjourn simulate --scenario mine.toml --strategy full-jitter --svg mine.svg
   adjourn simulate --compare --html comparison.html        every strategy on every scenario
 
-docs/scenarios.md explains what a scenario file may say. A scenario with several variants has one line for each;
-one alone is named as bucket-10/latency=100. The same seed always plays the same.
+docs/scenarios.md explains what a scenario file may say. A scenario with several variants has one
+line for each; one alone is named as bucket-10/latency=100. The same seed always plays the same.
 
-Exit status: 1 if a call came early, a job was lost or done twice, or adjourn's own strategy missed what the scenario
-says that it must reach; stderr says which. 2 if the scenario is not known, or its file is wrong."
+Exit status: 1 if a call came early, a job was lost or done twice, or adjourn's own strategy
+missed what the scenario must reach; stderr says which. 2 if the scenario is not known or wrong."
 )]
 pub(crate) struct Simulate {
     /// The scenario: a file, or the name of one that comes with adjourn
