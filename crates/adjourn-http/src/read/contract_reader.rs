@@ -102,7 +102,9 @@ fn state(bucket: &Bucket<'_>) -> LimitState {
     LimitState {
         name: bucket.window.unwrap_or(&bucket.name).to_string(),
         limit: bucket.limit,
-        remaining: bucket.remaining.or_else(|| Some(bucket.limit? - bucket.used?)),
+        remaining: bucket
+            .remaining
+            .or_else(|| Some(bucket.limit?.saturating_sub(bucket.used?))),
         resets_at: bucket.resets_at(),
     }
 }

@@ -37,6 +37,17 @@ fn families_have_precedence_and_inside_one_the_latest_counts() {
 }
 
 #[test]
+fn what_remains_of_a_limit_beyond_all_numbers_is_no_panic() {
+    let lines = [
+        ("X-RateLimit-Limit", "99999999999999999999"),
+        ("X-RateLimit-Used", "-3"),
+    ];
+    let reading = plainly(429, &lines, "");
+    let remaining: Vec<_> = reading.limits().iter().map(|limit| limit.remaining).collect();
+    assert_eq!(remaining, [Some(i64::MAX)]);
+}
+
+#[test]
 fn the_ietf_fields_in_all_generations() {
     for (generation, lines, wait, kind) in [
         (
