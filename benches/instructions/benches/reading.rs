@@ -3,11 +3,12 @@
     missing_docs,
     reason = "the benchmark macros make public items without a word on them"
 )]
+#![expect(clippy::expect_used, reason = "a benchmark without its case has to stop")]
 
 use std::hint::black_box;
 
 use adjourn_http::Reading;
-use adjourn_instructions::Answer;
+use adjourn_instructions::{Answer, Hostile, SHAPES};
 use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 
 /// Read once before it is counted, since what is made at the first use alone is no cost of a response; and with a moment, or
@@ -21,9 +22,18 @@ fn named(answer: Answer) -> Answer {
     answer
 }
 
-fn warm(answer: Answer) -> Answer {
-    assert!(answer.read().is_limited());
-    answer
+fn hostile(shape: &str, kilobytes: usize) -> Hostile {
+    let hostile = Hostile::of(shape, kilobytes).expect("a shape that is known, and contracts that are read");
+    assert!(hostile.read().iter().all(Reading::is_limited));
+    hostile
+}
+
+fn four_kilobytes(shape: &str) -> Hostile {
+    hostile(shape, 4)
+}
+
+fn sixty_four_kilobytes(shape: &str) -> Hostile {
+    hostile(shape, 64)
 }
 
 fn headers(of_the_limit: &[(&'static str, &'static str)]) -> Answer {
@@ -54,11 +64,11 @@ fn body_that_decides(answer: Answer) -> (Answer, Reading) {
 }
 
 #[library_benchmark]
-#[bench::four_kilobytes(warm(Answer::hostile(4)))]
-#[bench::sixty_four_kilobytes(warm(Answer::hostile(64)))]
-fn hostile_body(answer: Answer) -> (Answer, Reading) {
-    let reading = black_box(&answer).read();
-    black_box((answer, reading))
+#[benches::of_4_kb(iter = SHAPES, setup = four_kilobytes)]
+#[benches::of_64_kb(iter = SHAPES, setup = sixty_four_kilobytes)]
+fn hostile_body(hostile: Hostile) -> (Hostile, Vec<Reading>) {
+    let readings = black_box(&hostile).read();
+    black_box((hostile, readings))
 }
 
 fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

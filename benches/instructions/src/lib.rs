@@ -1,7 +1,11 @@
 //! The work that is counted and timed: what a worker adds to a job that was refused.
 
+mod growth;
+mod hostile;
 mod reading;
 
+pub use growth::{Growth, growth};
+pub use hostile::{Hostile, SHAPES};
 pub use reading::Answer;
 
 use std::time::Duration;

@@ -46,14 +46,6 @@ impl Answer {
         Self::of(&[("content-type", "application/json")], body.into_bytes())
     }
 
-    /// Words that begin like every phrase the reader knows and end like none, `kilobytes` of them.
-    #[must_use]
-    pub fn hostile(kilobytes: usize) -> Self {
-        let words = b"try again in please retry in rate limit per day quota retry after 1 2m3 {\"a\":[<x> ";
-        let body = words.iter().copied().cycle().take(kilobytes * 1024).collect();
-        Self::of(&[("content-type", "application/json")], body)
-    }
-
     /// Reads it.
     #[must_use]
     pub fn read(&self) -> Reading {
