@@ -4,6 +4,7 @@
 //! sides of a ratio run in alternation within one run, so that a busy machine slows both; times are reported and never
 //! asserted.
 
+mod budgets;
 mod calls;
 mod children;
 mod engine;
@@ -24,7 +25,7 @@ use table::Table;
 /// What stops a measurement; the only place for words is the end of the program.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const SECTIONS: [&str; 5] = ["engine", "enqueue", "taking", "processes", "function"];
+const SECTIONS: [&str; 6] = ["budgets", "engine", "enqueue", "taking", "processes", "function"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -58,6 +59,7 @@ fn measure(sections: &[&str]) -> Result<bool, Failure> {
         table::complain(&format!("measuring: {section}"));
         runtime.block_on(async {
             match section {
+                "budgets" => budgets::measure(&mut table).await,
                 "engine" => engine::measure(&mut table).await,
                 "enqueue" => enqueue::measure(&mut table).await,
                 "taking" => taking::measure(&mut table).await,

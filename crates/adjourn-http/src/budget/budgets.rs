@@ -1,13 +1,13 @@
 //! One budget for each scope.
 
 use std::{
-    borrow::Borrow,
-    collections::{BTreeMap, HashSet},
-    hash::{BuildHasher, Hash, Hasher, RandomState},
+    collections::BTreeMap,
+    hash::{BuildHasher, RandomState},
     sync::{Arc, PoisonError, RwLock},
 };
 
 use adjourn_core::ScopeKey;
+use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{NoTurn, RateBudget, disabled::is_disabled, terms::Terms};
@@ -32,63 +32,27 @@ struct Inner {
     providers: BTreeMap<Box<str>, Arc<Terms>>,
     others: Arc<Terms>,
     seed: Seed,
-    shards: Vec<RwLock<Shard>>,
+    shards: [RwLock<Shard>; SHARDS],
 }
 
 #[derive(Debug)]
 struct Shard {
-    scopes: HashSet<ByKey, Seed>,
+    /// By the hashes of their keys.
+    scopes: HashTable<RateBudget>,
     next_sweep: usize,
 }
 
-/// A budget that is looked up by its scope.
-#[derive(Debug)]
-struct ByKey(RateBudget);
-
-impl Borrow<str> for ByKey {
-    fn borrow(&self) -> &str {
-        &self.0.state.key
-    }
-}
-
-impl Hash for ByKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.state.key.hash(state);
-    }
-}
-
-impl PartialEq for ByKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.state.key == other.0.state.key
-    }
-}
-
-impl Eq for ByKey {}
-
-/// Hashes keys: a short text at once, which the streaming hashers take much longer for.
+/// Keys come out of jobs: whoever chooses them must not know where they fall.
 #[derive(Clone, Copy, Debug)]
 struct Seed(u64);
 
-impl BuildHasher for Seed {
-    type Hasher = KeyHash;
-
-    fn build_hasher(&self) -> KeyHash {
-        KeyHash(self.0)
-    }
-}
-
-#[derive(Debug)]
-struct KeyHash(u64);
-
-impl Hasher for KeyHash {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64_with_seed(bytes, self.0);
+impl Seed {
+    fn hash(self, key: &str) -> u64 {
+        xxh3_64_with_seed(key.as_bytes(), self.0)
     }
 
-    fn write_u8(&mut self, _end_of_text: u8) {}
-
-    fn finish(&self) -> u64 {
-        self.0
+    fn of(self, budget: &RateBudget) -> u64 {
+        self.hash(&budget.state.key)
     }
 }
 
@@ -108,11 +72,9 @@ impl Budgets {
     }
 
     fn with(providers: BTreeMap<Box<str>, Arc<Terms>>, others: Terms) -> Self {
-        // Keys come out of jobs: whoever chooses them must not know where they fall.
-        let seed = Seed(RandomState::new().hash_one(0_u8));
         let shard = || {
             RwLock::new(Shard {
-                scopes: HashSet::with_hasher(seed),
+                scopes: HashTable::new(),
                 next_sweep: FIRST_SWEEP,
             })
         };
@@ -123,8 +85,8 @@ impl Budgets {
                     of_scopes: true,
                     ..others
                 }),
-                seed,
-                shards: std::iter::repeat_with(shard).take(SHARDS).collect(),
+                seed: Seed(RandomState::new().hash_one(0_u8)),
+                shards: std::array::from_fn(|_| shard()),
             }),
         }
     }
@@ -158,38 +120,54 @@ impl Budgets {
     /// Forgets idle scopes now. It happens by itself as scopes come.
     pub fn forget_idle(&self) {
         for shard in &self.inner.shards {
-            shard.write().unwrap_or_else(PoisonError::into_inner).sweep();
+            shard
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .sweep(self.inner.seed);
         }
     }
 
     /// Does something with a scope's budget.
     fn at<T>(&self, key: &str, with: impl Fn(&RateBudget) -> T) -> T {
         let inner = &*self.inner;
-        let mask = u64::try_from(SHARDS).unwrap_or(1).saturating_sub(1);
-        // The map takes the lowest and the highest bits of the same hash.
-        let place = (inner.seed.hash_one(key) >> 32) & mask;
-        let place = usize::try_from(place).unwrap_or_default();
-        let Some(shard) = inner.shards.get(place) else {
-            return with(&RateBudget::keyed(Box::from(key), inner.terms(key)));
+        let hash = inner.seed.hash(key);
+        let is_it = |budget: &RateBudget| *budget.state.key == *key;
+        let Some(shard) = inner.shard(hash) else {
+            return with(&inner.new_budget(key));
         };
-        if let Some(ByKey(budget)) = shard.read().unwrap_or_else(PoisonError::into_inner).scopes.get(key) {
+        if let Some(budget) = shard
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .scopes
+            .find(hash, is_it)
+        {
             return with(budget);
         }
         let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ByKey(budget)) = shard.scopes.get(key) {
+        if let Some(budget) = shard.scopes.find(hash, is_it) {
             return with(budget);
         }
         if shard.scopes.len() >= shard.next_sweep {
-            shard.sweep();
+            shard.sweep(inner.seed);
         }
-        let budget = RateBudget::keyed(Box::from(key), inner.terms(key));
+        let budget = inner.new_budget(key);
         let answer = with(&budget);
-        shard.scopes.insert(ByKey(budget));
+        shard.scopes.insert_unique(hash, budget, |budget| inner.seed.of(budget));
         answer
     }
 }
 
 impl Inner {
+    /// The table takes the lowest and the highest bits of the same hash; these are between them.
+    fn shard(&self, hash: u64) -> Option<&RwLock<Shard>> {
+        let place = usize::try_from((hash >> 32) & 0xFFFF).unwrap_or_default();
+        self.shards.get(place % SHARDS)
+    }
+
+    fn new_budget(&self, key: &str) -> RateBudget {
+        RateBudget::keyed(Box::from(key), self.terms(key))
+    }
+
     fn terms(&self, key: &str) -> Arc<Terms> {
         let provider = key.split_once(':').map_or(key, |(provider, _)| provider);
         Arc::clone(self.providers.get(provider).unwrap_or(&self.others))
@@ -197,13 +175,14 @@ impl Inner {
 }
 
 impl Shard {
-    fn sweep(&mut self) {
-        self.scopes.retain(|ByKey(budget)| {
+    fn sweep(&mut self, seed: Seed) {
+        self.scopes.retain(|budget| {
             let state = &budget.state;
             // Nobody gets hold of it meanwhile: that takes this shard's lock.
             Arc::strong_count(state) > 1 || !state.is_idle(state.now())
         });
-        self.scopes.shrink_to(self.scopes.len().saturating_mul(2));
+        self.scopes
+            .shrink_to(self.scopes.len().saturating_mul(2), |budget| seed.of(budget));
         self.next_sweep = self.scopes.len().saturating_mul(2).max(FIRST_SWEEP);
     }
 }

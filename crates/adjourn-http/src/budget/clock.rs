@@ -51,8 +51,12 @@ impl Clock {
         Self { wall: Some(wall) }
     }
 
+    #[inline]
     pub(super) fn now(&self) -> Moment {
-        Moment::after(instant().saturating_duration_since(*ORIGIN))
+        let since = instant().saturating_duration_since(*ORIGIN);
+        // Short of `Duration::as_nanos`, which counts in 128 bits.
+        let seconds = since.as_secs().saturating_mul(1_000_000_000);
+        Moment::from_nanos(seconds.saturating_add(u64::from(since.subsec_nanos())))
     }
 
     pub(super) fn wall(&self) -> Timestamp {

@@ -1,6 +1,10 @@
 //! What a response teaches its budget.
 
-use std::{hash::BuildHasher, sync::Arc, time::Duration};
+use std::{
+    hash::BuildHasher,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use adjourn_core::Timestamp;
 use adjourn_pace::{Answer, Counter, Moment, Next, Outcome, Ticket};
@@ -104,7 +108,7 @@ pub(super) fn apply(
         // Calls in flight may or may not be in that count; this one is.
         let others = u64::from(lane.in_flight().saturating_sub(1));
         let left = u32::try_from(told.remaining.saturating_sub(others)).unwrap_or(u32::MAX);
-        lane.gcra().keep_at_most(quota, left, now);
+        lane.gcra.keep_at_most(quota, left, now);
     }
     if let Some(named) = heard.pause {
         let until = pause(whole, lane, named, heard.status, now);
@@ -114,35 +118,30 @@ pub(super) fn apply(
         let again = find(lane, ticket, heard, now);
         feedback.retry_after = feedback.retry_after.max(again);
     }
-    if heard.pause.is_some() || slower {
-        for state in [whole, lane] {
+    if heard.pause.is_some() {
+        // Whoever waits in any lane waits for the end of the pause now.
+        for state in whole.lanes().iter().chain([whole]) {
             retime(state, now);
         }
     }
-    if heard.pause.is_some() || faster || slower || ticket.is_some() {
-        queue::drive(whole);
+    if heard.pause.is_some() || slower {
+        retime(lane, now);
+    }
+    if faster || slower || ticket.is_some() {
         queue::drive(lane);
     }
     feedback
 }
 
-/// A call without an answer.
-pub(super) fn failed(lane: &Arc<State>, ticket: Ticket) {
-    let now = lane.now();
-    let answer = Answer {
-        outcome: Outcome::Failed,
-        ..Answer::default()
-    };
-    if let Some(found) = lane.lock().as_deref_mut().and_then(|live| lane.found_in(live)) {
-        found.answered(ticket, &answer, now);
-    }
-    queue::drive(lane);
-}
-
 fn retime(state: &Arc<State>, now: Moment) {
+    if state.waiting.load(Ordering::Acquire) == 0 {
+        return;
+    }
     if let Some(live) = state.lock().as_deref_mut() {
         live.retime(state, now);
     }
+    // Who is first now looks after the rest.
+    queue::drive(state);
 }
 
 /// The rate falls, once for all the calls that were sent before. Says whether it did.
@@ -159,7 +158,7 @@ fn refuse(lane: &State, sent_at: Moment, now: Moment) -> bool {
     };
     if fell && let Some(quota) = lane.quota() {
         // Whatever was saved up by our count is not there by the provider's.
-        lane.gcra().keep_at_most(quota, 0, now);
+        lane.gcra.keep_at_most(quota, 0, now);
     }
     fell
 }
@@ -220,7 +219,7 @@ fn chance() -> u32 {
 fn find(lane: &State, ticket: Ticket, heard: &Heard, now: Moment) -> Option<Duration> {
     let mut guard = lane.lock();
     let live = guard.as_deref_mut()?;
-    let found = lane.found_in(live)?;
+    let found = live.found.as_mut()?;
     let counter = heard.counter.and_then(|told| {
         Some(Counter {
             limit: told.limit,

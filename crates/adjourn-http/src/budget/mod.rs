@@ -22,7 +22,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The map: `rate` a limit as people state it · `rate_budget` the budget · `rule` lanes · `state` what is spent and in flight · `pause` until when nothing starts ·
+//! The map: `rate` a limit as people state it · `rate_budget` the budget · `rule` lanes · `state` what a budget knows, `pace` when it has a
+//! start, `pause` until when it has none ·
 //! `queue` who waits · `turn` a call's turn and the call in flight · `held` its body · `feedback` what a response teaches, `units` what
 //! of it counts no requests · `no_turn` why a call waits or fails · `event` the events · `disabled` the way round it all · `clock`
 //! the time · `terms` the settings · `cost` points · `budgets` one for each scope.
@@ -34,6 +35,7 @@ mod event;
 mod feedback;
 mod held;
 mod no_turn;
+mod pace;
 mod pause;
 mod queue;
 mod rate;

@@ -12,6 +12,12 @@ const STATUS: u64 = (1 << 10) - 1;
 pub(super) struct Pause(AtomicU64);
 
 impl Pause {
+    /// Whether it is surely over; within its last microsecond, [`Pause::read`] knows it exactly.
+    #[inline]
+    pub(super) fn is_over(&self, now: Moment) -> bool {
+        self.0.load(Ordering::Acquire) <= now.as_nanos()
+    }
+
     pub(super) fn read(&self) -> (Moment, Option<u16>) {
         let word = self.0.load(Ordering::Acquire);
         let status = u16::try_from(word & STATUS).unwrap_or_default();

@@ -136,7 +136,7 @@ pub(super) fn drive(lane: &Arc<State>) {
                 live.queue.next = hold.until;
                 first.look_at(hold.until);
                 let apart = !Arc::ptr_eq(&first.whole, lane);
-                let registers = hold.reason == WaitReason::InFlight && apart && !live.waits_for_place;
+                let registers = hold.whole_is_full && apart && !live.waits_for_place;
                 live.waits_for_place |= registers;
                 drop(guard);
                 if registers {
@@ -201,7 +201,7 @@ pub(super) async fn wait(
         }
         if told != Some(hold.reason) {
             told = Some(hold.reason);
-            super::event::waits(lane, hold.reason, hold.until.map(|until| until.since(now)));
+            super::event::waits(whole, hold.reason, hold.until.map(|until| until.since(now)));
         }
         let Some(due) = place.looks_at(now) else { continue };
         let until = deadline.map_or(due, |deadline| deadline.min(due));

@@ -148,17 +148,18 @@ impl RateBudget {
     ///
     /// # Errors
     /// There is none now, or others wait for it already. Nothing is spent.
+    #[inline]
     pub fn check(&self, path: &str) -> Result<(), NoTurn> {
         if is_disabled() {
             return Ok(());
         }
         let whole = &*self.state;
         if whole.terms.rules.is_empty() {
-            return whole.check(whole);
+            return whole.check();
         }
         match whole.lane(path) {
-            None => whole.check(whole),
-            Some(lane) => lane.check(whole),
+            None => whole.check(),
+            Some(lane) => lane.check_for(whole),
         }
     }
 

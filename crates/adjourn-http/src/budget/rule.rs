@@ -87,6 +87,14 @@ impl RateRule {
         self.made.get()
     }
 
+    /// The budget that others may have, too.
+    pub(super) fn shared_budget(&self) -> Option<&RateBudget> {
+        match &self.lane {
+            Lane::Shared(budget) => Some(budget),
+            Lane::Own(_) => None,
+        }
+    }
+
     /// Whether a call of that path is one.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {

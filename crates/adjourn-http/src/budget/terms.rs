@@ -44,6 +44,7 @@ impl Terms {
         Self {
             throttle: self.throttle,
             clock: self.clock.clone(),
+            provider: self.provider.clone(),
             ..Self::new(Some(rate))
         }
     }

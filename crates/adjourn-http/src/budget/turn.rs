@@ -58,7 +58,8 @@ pub(super) fn undo(whole: &Arc<State>, lane: &Arc<State>, taken: Taken) {
     leave(whole, lane);
 }
 
-/// A call's turn: it may be sent now. Dropped before that, it gives its turn back.
+/// A call's turn: it may be sent now, and is meant to be, since its start counts from the moment of the turn. Dropped before
+/// that, it gives its turn back.
 #[must_use = "a turn that is dropped is given back; `sent` says that the call goes out"]
 pub struct Turn {
     /// None where no budget holds.
@@ -166,7 +167,9 @@ impl InFlight {
     /// No response came: the connection failed or timed out. It says nothing about the limit.
     pub fn unanswered(&self) {
         if let (Some(hands), Some(ticket)) = (&self.hands, self.ticket()) {
-            feedback::failed(hands.lane(), ticket);
+            let lane = hands.lane();
+            lane.failed(ticket, lane.now());
+            queue::drive(lane);
         }
     }
 
@@ -179,9 +182,9 @@ impl InFlight {
             return;
         };
         if points >= hands.cost {
-            lane.gcra().charge(quota, points - hands.cost, lane.now());
+            lane.gcra.charge(quota, points - hands.cost, lane.now());
         } else {
-            lane.gcra().refund(quota, hands.cost - points);
+            lane.gcra.refund(quota, hands.cost - points);
             queue::drive(lane);
         }
     }

@@ -126,6 +126,15 @@ async fn every_start_is_answered_once_whatever_becomes_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_check_is_a_start_without_an_answer() {
+    let (budget, told) = scripted(1, Duration::ZERO);
+    for _ in 0..3 {
+        assert!(budget.check("/").is_ok(), "it waits for nobody's answer");
+    }
+    assert_eq!(told.lock().unwrap().answers, vec![Outcome::Failed; 3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_waits_for_another_one_s_answer_where_the_strategy_wants_that() {
     let ((budget, _), watch) = (scripted(1, Duration::ZERO), Watch::start());
     let first = send(&budget, "/").await;

@@ -222,3 +222,30 @@ async fn a_cancelled_call_leaves_no_place_taken() {
     assert_eq!((budget.in_flight(), budget.waiting()), (0, 0));
     drop(try_send(&budget, "/", Some(S)).await.unwrap());
 }
+
+#[tokio::test(start_paused = true)]
+async fn places_of_a_shared_lane_are_waited_for_where_the_whole_has_enough() {
+    let shared = RateBudget::new(Rate::per_second(100)).max_in_flight(1);
+    let budget = RateBudget::new(Rate::per_second(100))
+        .max_in_flight(10)
+        .rules([RateRule::shared("/exports", shared.clone())]);
+    let held = send(&budget, "/exports").await;
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        let budget = budget.clone();
+        tasks.push(tokio::spawn(async move { drop(send(&budget, "/exports").await) }));
+        settle().await;
+    }
+    assert_eq!((budget.in_flight(), shared.waiting()), (1, 3));
+    drop(send(&budget, "/orders").await);
+    drop(held);
+    let all = async {
+        for task in tasks {
+            task.await.unwrap();
+        }
+    };
+    tokio::time::timeout(S, all)
+        .await
+        .expect("nobody waits for a place that is free");
+    assert_eq!((budget.in_flight(), shared.in_flight(), shared.waiting()), (0, 0, 0));
+}

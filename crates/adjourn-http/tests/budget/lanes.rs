@@ -133,6 +133,13 @@ async fn the_settings_name_lanes() {
         "#,
     )
     .unwrap_or_else(|error| panic!("{error}"));
+    let acme = settings.provider("acme").unwrap();
+    assert_eq!(acme.rate(), Some(Rate::per_hour(5)));
+    assert_eq!(
+        acme.pace(),
+        None,
+        "a gate knows no paths, so it does not pace them all alike"
+    );
     let budgets = adjourn_http::Budgets::of(&settings);
     for tenant in ["1", "2"] {
         let budget = budgets.budget(&adjourn_core::ScopeKey::scoped("acme", "entity", tenant));
@@ -144,4 +151,35 @@ async fn the_settings_name_lanes() {
         assert_eq!(starts(&budget, "/bulk/imports"), 1);
         assert_eq!(starts(&budget, "/orders"), 5);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_fails_at_once_who_waits_in_another_lane_and_has_less_time() {
+    let shared = RateBudget::new(Rate::new(1, 10 * S));
+    let budget = RateBudget::new(Rate::per_second(10)).rules([
+        RateRule::new("/exports", Rate::new(1, 10 * S)),
+        RateRule::shared("/dumps", shared.clone()),
+    ]);
+    let watch = Watch::start();
+    let mut waiting = Vec::new();
+    for path in ["/exports", "/dumps"] {
+        drop(send(&budget, path).await);
+        let budget = budget.clone();
+        waiting.push(tokio::spawn(async move {
+            let sent = try_send(&budget, path, Some(30 * S)).await;
+            (sent.map(drop), watch.read())
+        }));
+        crate::calls::settle().await;
+    }
+    send(&budget, "/orders")
+        .await
+        .answered(503, &headers(&[("Retry-After", "60")]));
+    for task in waiting {
+        let (sent, at) = task.await.unwrap();
+        assert_eq!((sent.unwrap_err().status, at), (Some(503), Duration::ZERO));
+    }
+    assert!(
+        shared.check("/").is_err_and(|error| error.status.is_none()),
+        "its own rate is spent, and it is not paused"
+    );
 }
