@@ -14,6 +14,7 @@ mod jobs;
 mod pairs;
 mod processes;
 mod provider;
+mod requester;
 mod runtime_api;
 mod table;
 mod taking;
@@ -25,7 +26,7 @@ use table::Table;
 /// What stops a measurement; the only place for words is the end of the program.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const SECTIONS: [&str; 6] = ["budgets", "engine", "enqueue", "taking", "processes", "function"];
+const SECTIONS: [&str; 7] = ["budgets", "engine", "enqueue", "taking", "processes", "requester", "function"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,6 +65,7 @@ fn measure(sections: &[&str]) -> Result<bool, Failure> {
                 "enqueue" => enqueue::measure(&mut table).await,
                 "taking" => taking::measure(&mut table).await,
                 "processes" => processes::measure(&mut table).await,
+                "requester" => requester::measure(&mut table).await,
                 _ => function::measure(&mut table).await,
             }
         })?;

@@ -283,7 +283,8 @@ impl Requester {
         }
         let mut response = request.send().await?;
         let at = (self.inner.now)();
-        let (status, headers) = (response.status(), response.headers().clone());
+        // Whatever decodes the body has read them already.
+        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let most = if status.is_success() && provider.results() == Results::Store {
             MAX_RESULT_BYTES
         } else {
