@@ -18,9 +18,20 @@ static ORIGIN: LazyLock<Instant> = LazyLock::new(|| {
 });
 
 /// tokio's clock for pacing, which tests pause and move, and a wall clock for the dates in a provider's answers.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Clock {
     wall: Option<Now>,
+    /// A copy of [`ORIGIN`], which need not be asked whether it is there yet.
+    origin: Instant,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            wall: None,
+            origin: *ORIGIN,
+        }
+    }
 }
 
 impl fmt::Debug for Clock {
@@ -48,12 +59,15 @@ pub(crate) fn wall() -> Timestamp {
 
 impl Clock {
     pub(super) fn with_wall(wall: Now) -> Self {
-        Self { wall: Some(wall) }
+        Self {
+            wall: Some(wall),
+            ..Self::default()
+        }
     }
 
     #[inline]
     pub(super) fn now(&self) -> Moment {
-        let since = instant().saturating_duration_since(*ORIGIN);
+        let since = instant().saturating_duration_since(self.origin);
         // Short of `Duration::as_nanos`, which counts in 128 bits.
         let seconds = since.as_secs().saturating_mul(1_000_000_000);
         Moment::from_nanos(seconds.saturating_add(u64::from(since.subsec_nanos())))
