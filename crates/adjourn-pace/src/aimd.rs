@@ -134,3 +134,88 @@ impl Strategy for Aimd {
         Some(self.configured * self.throttle.share())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::after(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn a_refusal_halves_and_a_tenth_comes_back_each_second() {
+        let mut throttle = Throttle::default();
+        assert!(throttle.refused(at(0), at(100)));
+        assert!((throttle.share() - 0.5).abs() < 1e-9);
+        for second in 1..=4 {
+            throttle.passed(at(100 + second * 1000));
+        }
+        assert!((throttle.share() - 0.9).abs() < 1e-9, "{}", throttle.share());
+        throttle.passed(at(9_000));
+        throttle.passed(at(9_100));
+        assert!((throttle.share() - 1.0).abs() < 1e-9, "never above the configured rate");
+    }
+
+    #[test]
+    fn refusals_of_calls_sent_before_the_last_decrease_say_nothing_new() {
+        let mut throttle = Throttle::default();
+        assert!(throttle.refused(at(0), at(100)));
+        assert!(!throttle.refused(at(50), at(110)));
+        assert!(!throttle.refused(at(100), at(120)));
+        assert!((throttle.share() - 0.5).abs() < 1e-9);
+        assert!(throttle.refused(at(101), at(130)));
+        assert!((throttle.share() - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_hundred_refusals_leave_a_tenth_and_all_is_back_within_ten_seconds_of_successes() {
+        let mut throttle = Throttle::default();
+        for step in 0..100 {
+            throttle.refused(at(step * 10 + 1), at(step * 10 + 5));
+        }
+        assert!((throttle.share() - 0.1).abs() < 1e-9);
+        for step in 1..=10 {
+            throttle.passed(at(1000 + step * 1000));
+        }
+        assert!((throttle.share() - 1.0).abs() < 1e-9, "{}", throttle.share());
+    }
+
+    #[test]
+    fn silence_earns_no_more_than_a_second() {
+        let mut throttle = Throttle::default();
+        throttle.refused(at(0), at(1));
+        throttle.passed(at(60_000));
+        assert!((throttle.share() - 0.6).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_counter_that_says_nothing_is_left_counts_as_a_refusal_and_a_503_as_nothing() {
+        let mut aimd = Aimd::new(10.0, Ladder::default());
+        let answer = |outcome, remaining| Answer {
+            outcome,
+            retry_at: None,
+            counter: Some(crate::Counter {
+                limit: None,
+                remaining,
+                resets_at: at(60_000),
+            }),
+        };
+        let ticket = aimd.started(Tries::default(), at(0));
+        aimd.answered(ticket, &answer(Outcome::Failed, 0), at(10));
+        assert_eq!(aimd.rate(), Some(10.0));
+        let ticket = aimd.started(Tries::default(), at(100));
+        assert_eq!(
+            aimd.answered(ticket, &answer(Outcome::Passed, 0), at(110)),
+            Next::Settled
+        );
+        assert_eq!(aimd.rate(), Some(5.0));
+        assert_eq!(
+            aimd.turn(at(111)),
+            Turn::At(at(200)),
+            "the start of 100 ms took its interval"
+        );
+    }
+}

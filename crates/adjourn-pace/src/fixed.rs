@@ -26,7 +26,7 @@ impl Fixed {
     }
 }
 
-/// The emission interval of a rate; a rate of nothing is one call in a century.
+/// The emission interval of a rate; a rate of nothing is one call in thirty years.
 pub(crate) fn interval(per_second: f64) -> Duration {
     Duration::try_from_secs_f64(1.0 / per_second.max(1e-9)).unwrap_or(Duration::MAX)
 }
@@ -81,5 +81,38 @@ impl Strategy for Fixed {
 
     fn rate(&self) -> Option<f64> {
         Some(1.0 / self.interval.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::after(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn one_call_each_interval_and_late_ones_are_not_made_up_for() {
+        let mut fixed = Fixed::new(10.0, Ladder::default());
+        assert_eq!(fixed.turn(at(0)), Turn::Now);
+        fixed.started(Tries::default(), at(0));
+        assert_eq!(fixed.turn(at(50)), Turn::At(at(100)));
+        fixed.started(Tries::default(), at(1000));
+        assert_eq!(fixed.turn(at(1050)), Turn::At(at(1100)));
+    }
+
+    #[test]
+    fn a_call_that_was_not_made_gives_its_turn_back() {
+        let mut fixed = Fixed::new(10.0, Ladder::default());
+        let ticket = fixed.started(Tries::default(), at(0));
+        fixed.unmade(ticket, at(1));
+        assert_eq!(fixed.turn(at(1)), Turn::Now);
+    }
+
+    #[test]
+    fn a_rate_of_nothing_is_no_panic() {
+        assert!(interval(0.0) > Duration::from_secs(30 * 365 * 86_400));
+        assert!(interval(f64::INFINITY).is_zero());
     }
 }

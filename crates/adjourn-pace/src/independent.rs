@@ -116,3 +116,50 @@ impl Strategy for FullJitter {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::after(Duration::from_millis(ms))
+    }
+
+    fn refused(retry_at: Option<Moment>) -> Answer {
+        Answer {
+            outcome: Outcome::Refused,
+            retry_at,
+            counter: None,
+        }
+    }
+
+    #[test]
+    fn each_job_climbs_its_ladder_and_is_given_up_after_its_calls() {
+        let mut independent = Independent::new(Ladder::new([1, 2, 4].map(Duration::from_secs).to_vec(), 5));
+        for (spent, wait) in [(0, Some(1)), (1, Some(2)), (2, Some(4)), (3, Some(4)), (4, None)] {
+            let ticket = independent.started(Tries { spent, free: 0 }, at(0));
+            let next = independent.answered(ticket, &refused(None), at(500));
+            let expected = wait.map_or(Next::GiveUp, |seconds| Next::Again {
+                at: at(500 + seconds * 1000),
+                spent: true,
+            });
+            assert_eq!(next, expected, "after {} calls", spent + 1);
+        }
+    }
+
+    #[test]
+    fn a_moment_that_was_named_is_kept_and_jitter_only_adds() {
+        let mut jitter = FullJitter::new(Duration::from_secs(1), Duration::from_secs(60), 9, Chance::of(7));
+        for spent in 0..8 {
+            let ticket = jitter.started(Tries { spent, free: 0 }, at(0));
+            let next = jitter.answered(ticket, &refused(Some(at(5000))), at(100));
+            let Next::Again { at: again, spent: true } = next else {
+                panic!("{next:?}")
+            };
+            let bound = Duration::from_secs(1 << spent).min(Duration::from_secs(60));
+            assert!(again >= at(5000) && again <= at(5000) + bound, "{again:?}");
+        }
+        let ticket = jitter.started(Tries { spent: 8, free: 0 }, at(0));
+        assert_eq!(jitter.answered(ticket, &refused(None), at(1)), Next::GiveUp);
+    }
+}

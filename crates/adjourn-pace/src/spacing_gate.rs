@@ -137,3 +137,93 @@ impl Strategy for SpacingGate {
         (!self.gap.is_zero()).then(|| 1.0 / self.gap.as_secs_f64())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Moment {
+        Moment::after(Duration::from_millis(ms))
+    }
+
+    fn answer(outcome: Outcome, retry_at: Option<Moment>) -> Answer {
+        Answer {
+            outcome,
+            retry_at,
+            counter: None,
+        }
+    }
+
+    /// One call, answered at once.
+    fn call(gate: &mut SpacingGate, outcome: Outcome, retry_at: Option<Moment>, now: Moment) -> Next {
+        let ticket = gate.started(Tries::default(), now);
+        gate.answered(ticket, &answer(outcome, retry_at), now)
+    }
+
+    #[test]
+    fn the_gap_doubles_from_100_ms_to_2_s_and_a_success_takes_a_tenth_of_it() {
+        let mut gate = SpacingGate::new(Ladder::new(vec![Duration::from_secs(1)], 20));
+        for expected in [100, 200, 400, 800, 1600, 2000, 2000] {
+            call(&mut gate, Outcome::Refused, None, at(0));
+            assert_eq!(gate.gap, Duration::from_millis(expected));
+        }
+        call(&mut gate, Outcome::Passed, None, at(60_000));
+        assert_eq!(gate.gap, Duration::from_millis(1800));
+    }
+
+    #[test]
+    fn a_refusal_of_a_call_that_was_sent_before_the_last_one_is_no_news() {
+        let mut gate = SpacingGate::new(Ladder::default());
+        let (one, two) = (
+            gate.started(Tries::default(), at(0)),
+            gate.started(Tries::default(), at(0)),
+        );
+        gate.answered(one, &answer(Outcome::Refused, None), at(10));
+        gate.answered(two, &answer(Outcome::Refused, None), at(10));
+        assert_eq!(gate.gap, Duration::from_millis(100));
+    }
+
+    #[test]
+    fn the_circuit_opens_after_so_many_refusals_and_a_success_closes_it() {
+        // Seven calls are six retries: seven refusals with a named moment, ten without.
+        for (hint, refusals) in [(Some(at(30_000)), 7), (None, 10)] {
+            let mut gate = SpacingGate::new(Ladder::default());
+            for count in 1..refusals {
+                assert_ne!(call(&mut gate, Outcome::Refused, hint, at(0)), Next::GiveUp, "{count}");
+            }
+            assert_eq!(call(&mut gate, Outcome::Refused, hint, at(0)), Next::GiveUp);
+            assert_eq!(
+                gate.turn(at(0)),
+                Turn::Now,
+                "nothing is delayed, nor paused by the opening refusal"
+            );
+            assert_eq!(
+                call(&mut gate, Outcome::Refused, hint, at(1)),
+                Next::GiveUp,
+                "nothing is retried"
+            );
+            assert_eq!(call(&mut gate, Outcome::Passed, None, at(2)), Next::Settled);
+            assert_ne!(call(&mut gate, Outcome::Refused, None, at(60_000)), Next::GiveUp);
+        }
+    }
+
+    #[test]
+    fn while_others_pass_a_retry_is_free_up_to_the_requests_own_number() {
+        let mut gate = SpacingGate::new(Ladder::default());
+        let mut refused_with = |free| {
+            let mine = gate.started(Tries { spent: 0, free }, at(0));
+            call(&mut gate, Outcome::Passed, None, at(1));
+            gate.answered(mine, &answer(Outcome::Refused, None), at(2))
+        };
+        assert!(matches!(refused_with(0), Next::Again { spent: false, .. }));
+        assert!(matches!(refused_with(6), Next::Again { spent: false, .. }));
+        assert!(matches!(refused_with(7), Next::Again { spent: true, .. }));
+    }
+
+    #[test]
+    fn a_503_spaces_nothing() {
+        let mut gate = SpacingGate::new(Ladder::default());
+        call(&mut gate, Outcome::Failed, None, at(0));
+        assert_eq!(gate.turn(at(0)), Turn::Now);
+    }
+}

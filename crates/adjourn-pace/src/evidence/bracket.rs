@@ -274,3 +274,71 @@ impl Bracket {
         self.lower = 0.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A bucket that is asked as fast as the times say: refusals are told to the bracket, as its successes are counted.
+    fn play(rate: f64, burst: f64, gaps: &[f64]) -> (Bracket, bool) {
+        let mut bracket = Bracket::unknown();
+        let (mut tokens, mut now, mut passed, mut ran_over) = (0.0_f64, Moment::ORIGIN, 0, false);
+        bracket.empty(now, 0);
+        for &gap in gaps {
+            now += Duration::from_secs_f64(gap);
+            tokens += gap * rate;
+            ran_over |= tokens > burst;
+            tokens = tokens.min(burst);
+            if tokens >= 1.0 {
+                tokens -= 1.0;
+                passed += 1;
+            } else {
+                bracket.refused(f64::INFINITY, now, passed);
+            }
+        }
+        (bracket, ran_over)
+    }
+
+    proptest! {
+        #[test]
+        fn the_bounds_hold_for_every_bucket_that_does_not_run_over(
+            rate in 0.2..50.0_f64,
+            burst in 1.0..20.0_f64,
+            gaps in prop::collection::vec(0.01..1.2_f64, 5..200),
+        ) {
+            let gaps: Vec<f64> = gaps.iter().map(|gap| gap / rate).collect();
+            let (bracket, ran_over) = play(rate, burst, &gaps);
+            prop_assert!(bracket.lower < rate * (1.0 + 1e-9), "{} {rate}", bracket.lower);
+            if !ran_over {
+                prop_assert!(bracket.upper > rate * (1.0 - 1e-9), "{} {rate}", bracket.upper);
+                prop_assert!(!bracket.unexplained(Moment::ORIGIN, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_pace_is_a_hair_above_the_bound_and_grows_when_a_refusal_is_overdue() {
+        // Ten a second, a hundred calls: 101/10 bounds it.
+        let mut bracket = Bracket::unknown();
+        bracket.empty(Moment::ORIGIN, 0);
+        let now = Moment::after(Duration::from_secs(10));
+        bracket.refused(f64::INFINITY, now, 100);
+        assert!((bracket.pace() / 10.1 - 1.01).abs() < 1e-6, "{}", bracket.pace());
+        let kept = bracket.pace();
+        let raised = (0..200).position(|call| bracket.pass(true, now, 100 + call));
+        // Twenty in a row are expected at first, of which a refusal after none takes a fifth; four times that is overdue.
+        assert_eq!(raised, Some(64));
+        assert!(bracket.pace() > kept);
+    }
+
+    #[test]
+    fn where_a_refusal_is_dear_the_pace_stays_below_the_bound() {
+        let mut bracket = Bracket::unknown();
+        bracket.empty(Moment::ORIGIN, 0);
+        bracket.set_dear(true);
+        bracket.refused(f64::INFINITY, Moment::after(Duration::from_secs(10)), 100);
+        assert!((bracket.pace() / 10.1 - 0.96).abs() < 1e-6, "{}", bracket.pace());
+    }
+}

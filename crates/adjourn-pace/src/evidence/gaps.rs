@@ -46,7 +46,7 @@ impl Gaps {
             return self.passed;
         }
         if self.passed.is_infinite() {
-            self.refused
+            self.safe()
         } else if self.passed > self.refused * (1.0 + SURE) {
             f64::midpoint(self.refused, self.passed)
         } else if self.since >= PATIENCE {
@@ -58,7 +58,12 @@ impl Gaps {
 
     /// The shortest gap that is known to be long enough.
     pub(super) fn safe(&self) -> f64 {
-        self.passed
+        if self.passed.is_infinite() {
+            // None has passed yet that tells: twice what was too short.
+            self.refused * 2.0
+        } else {
+            self.passed
+        }
     }
 
     /// A call passed after this gap. Says whether that still fits a bucket that saves nothing up.
@@ -90,5 +95,56 @@ impl Gaps {
         self.refused = self.refused.max(gap);
         self.passed = gap * ODD;
         self.odd < 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_few_refusals_find_the_interval(interval in 0.01..100.0_f64, below in 0.02..0.9_f64, above in 1.1..20.0_f64) {
+            let mut gaps = Gaps::between(interval * below, interval * above);
+            let mut refusals = 0;
+            for _ in 0..40 {
+                let gap = gaps.next(false);
+                if gap >= interval {
+                    prop_assert!(gaps.pass(gap));
+                } else {
+                    refusals += 1;
+                    prop_assert!(gaps.refuse(gap));
+                }
+            }
+            prop_assert!(gaps.safe() >= interval && gaps.safe() <= interval * 1.03, "{gaps:?}");
+            prop_assert!(refusals <= 12, "{refusals}");
+        }
+    }
+
+    #[test]
+    fn saved_up_tokens_do_not_fit() {
+        let mut gaps = Gaps::between(1.0, 2.0);
+        assert!(!gaps.pass(0.5), "a shorter gap than one that was refused");
+        let mut gaps = Gaps::between(1.0, 2.0);
+        assert!(gaps.refuse(2.5), "once it may have been a late packet");
+        assert!(!gaps.refuse(3.0));
+    }
+
+    #[test]
+    fn successes_excuse_a_late_packet() {
+        let mut gaps = Gaps::between(1.0, 1.02);
+        assert!(gaps.refuse(1.02));
+        (0..SETTLED).for_each(|_| assert!(gaps.pass(1.2)));
+        assert!(gaps.refuse(1.2));
+    }
+
+    #[test]
+    fn where_a_refusal_is_dear_no_shorter_gap_is_tried() {
+        let mut gaps = Gaps::between(1.0, 1.05);
+        assert!(gaps.next(false) < gaps.safe());
+        (0..PATIENCE * 2).for_each(|_| assert!(gaps.pass(1.05)));
+        assert!((gaps.next(true) - gaps.safe()).abs() < 1e-9);
     }
 }

@@ -25,6 +25,11 @@ const NOISY: f64 = 0.5;
 const PROVEN: u64 = 30;
 /// Successes between two refusals that make a measurement without closing.
 const ENOUGH: f64 = 3.0;
+/// No pace is faster, in calls a second: what would be is none.
+const FASTEST: f64 = 1e6;
+/// Nor slower, and no two questions are further apart than an hour.
+const SLOWEST: f64 = 1.0 / 3_600.0;
+const FARTHEST: Duration = Duration::from_secs(3_600);
 /// Calls that pass at once after a closure, and it is taken to be over.
 const REOPENED: u64 = 5;
 /// What each success makes of a pace that nothing bounds.
@@ -62,8 +67,8 @@ impl Evidence {
 
     /// From now on at this pace; the next start is as far from the last one as that says.
     fn set_pace(&mut self, pace: f64) {
-        self.pace = pace;
-        self.next_at = self.last_start + interval(pace);
+        self.pace = pace.clamp(SLOWEST, FASTEST);
+        self.next_at = self.last_start + interval(self.pace);
     }
 
     fn close(&mut self, now: Moment) {
@@ -264,7 +269,8 @@ impl Evidence {
         let wait = if self.passed == 0 {
             self.ladder.rung(questions)
         } else {
-            closed.wait.mul_f64(if closed.wait < FAR { LATER } else { SLOWER })
+            let later = if closed.wait < FAR { LATER } else { SLOWER };
+            closed.wait.mul_f64(later).min(FARTHEST)
         };
         self.mode = Mode::Closed(Closed {
             refused_after: gap,
@@ -309,9 +315,9 @@ impl Evidence {
         let tokens = count(self.bracket.passed_since_first(self.passed)) + 1.0;
         self.hold();
         if self.shared {
-            self.pace = (tokens / span).max(self.pace / 2.0);
+            let pace = (tokens / span).max(self.pace / 2.0);
             self.share();
-            self.set_pace(self.pace);
+            self.set_pace(pace);
             return;
         }
         // A bucket of the rate that was proven before is never closed so long: it has fallen, or others draw from it.
@@ -349,7 +355,7 @@ impl Evidence {
                 self.keep(now);
                 if self.in_flight == 0 {
                     self.tests_gap = false;
-                    self.next_at = self.last_passed + Duration::from_secs_f64(gaps.safe());
+                    self.next_at = self.last_passed + Duration::from_secs_f64(gaps.safe().min(1.0 / SLOWEST));
                 }
                 return false;
             }
@@ -424,16 +430,16 @@ impl Evidence {
         self.tests_gap = false;
         match &self.gaps {
             Some(gaps) => {
-                self.pace = 1.0 / gaps.safe();
+                self.pace = (1.0 / gaps.safe()).clamp(SLOWEST, FASTEST);
                 // A test that would come too late tests nothing.
-                let in_time = self.last_start + Duration::from_secs_f64(gaps.next(self.dear).min(1e9)) >= now;
+                let in_time = self.last_start + Duration::from_secs_f64(gaps.next(self.dear).min(1.0 / SLOWEST)) >= now;
                 self.tests_gap = self.tested_by.is_none() && gaps.next(self.dear) < gaps.safe() && in_time;
                 let gap = if self.tests_gap {
                     gaps.next(self.dear)
                 } else {
                     gaps.safe()
                 };
-                self.next_at = self.last_start + Duration::from_secs_f64(gap.min(1e9));
+                self.next_at = self.last_start + Duration::from_secs_f64(gap.min(1.0 / SLOWEST));
             }
             None => self.set_pace(self.bracket.pace()),
         }

@@ -236,7 +236,13 @@ impl Strategy for Evidence {
         match self.mode {
             Mode::Open { .. } => None,
             Mode::Closed(_) => Some(0.0),
-            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold | Mode::Shared { .. } => Some(self.pace),
+            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold | Mode::Shared { .. } => {
+                // Just after a first closure no pace has been set yet.
+                Some(self.pace).filter(|pace| pace.is_finite())
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
