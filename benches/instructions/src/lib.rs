@@ -74,6 +74,7 @@ impl Refusal {
                 first_deferred_at: envelope.first_deferred_at,
                 unnamed_since: None,
                 deadline: Some(NOW + Duration::from_secs(86_400)),
+                found_turn: None,
             },
             message: RouteFacts {
                 sent_at: NOW - Duration::from_secs(40),

@@ -99,6 +99,8 @@ pub struct Facts {
     pub unnamed_since: Option<Timestamp>,
     /// After this moment the job is useless.
     pub deadline: Option<Timestamp>,
+    /// The next turn of the scope, where its pace is being found: what a refusal without a time waits for instead of the ladder.
+    pub found_turn: Option<Timestamp>,
 }
 
 impl Facts {
@@ -111,6 +113,7 @@ impl Facts {
             first_deferred_at: None,
             unnamed_since: None,
             deadline: None,
+            found_turn: None,
         }
     }
 
@@ -299,7 +302,10 @@ impl Context<'_> {
         // What a hold could not write down counts here as it does among the deferrals.
         let held = self.facts.unexplained_receives;
         let refusals = self.facts.counters.unnamed.saturating_add(held);
-        let until = self.now + self.floored(rung(&self.policy.deferral.ladder, refusals));
+        let until = match self.facts.found_turn {
+            Some(turn) => turn.max(self.now + self.policy.deferral.min_retry_after),
+            None => self.now + self.floored(rung(&self.policy.deferral.ladder, refusals)),
+        };
         let first_held = self.facts.first_deferred_at.filter(|_| held > 0);
         let since = self.facts.unnamed_since.or(first_held).unwrap_or(self.now);
         let mut limit = self.policy.deferral.unknown_max;

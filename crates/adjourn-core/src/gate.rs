@@ -71,6 +71,8 @@ pub struct Gate {
     in_flight: u32,
     max_in_flight: Option<u32>,
     pace: Option<Pace>,
+    /// The pace that is being found where none is configured, as it is believed now.
+    found: Option<Pace>,
     /// The theoretical arrival time, since the epoch. Finer than a millisecond, since many an emission interval is: rounded
     /// up, 600 calls a second would become 500.
     arrival: Duration,
@@ -92,6 +94,7 @@ impl Gate {
             in_flight: 0,
             max_in_flight,
             pace,
+            found: None,
             arrival: Duration::ZERO,
             turns: 0,
             next_turn: Duration::ZERO,
@@ -102,6 +105,16 @@ impl Gate {
     pub fn limit(&mut self, pace: Option<Pace>, max_in_flight: Option<u32>) {
         self.pace = pace;
         self.max_in_flight = max_in_flight;
+    }
+
+    /// Takes over the pace that is being found for a scope whose rate nobody configured; none where nothing holds it back.
+    pub fn find(&mut self, found: Option<Pace>) {
+        self.found = found;
+    }
+
+    /// The configured pace, or else the one that is being found.
+    fn effective(&self) -> Option<Pace> {
+        self.pace.or(self.found)
     }
 
     /// Whether a call may start at `now`.
@@ -119,7 +132,11 @@ impl Gate {
         match self.next_start(now) {
             Some(at) if at > now => Passage::Closed {
                 until: at,
-                reason: String::from("the configured rate is spent"),
+                reason: String::from(if self.pace.is_some() {
+                    "the configured rate is spent"
+                } else {
+                    "it is this call's turn at the pace that was found"
+                }),
             },
             _ => Passage::Open,
         }
@@ -132,7 +149,7 @@ impl Gate {
             return 0;
         }
         let room = self.room().min(most);
-        let Some(pace) = self.pace else { return room };
+        let Some(pace) = self.effective() else { return room };
         let present = since_epoch(now);
         let mut trial = self.arrival(pace, present);
         let mut count = 0_u32;
@@ -165,16 +182,16 @@ impl Gate {
         (self.closed_until > now).then_some((self.closed_until, self.reason.as_str()))
     }
 
-    /// The configured emission interval.
+    /// The configured pace, or else the one that is being found.
     #[must_use]
     pub fn pace(&self) -> Option<Pace> {
-        self.pace
+        self.effective()
     }
 
     /// A call starts at `now`.
     pub fn start(&mut self, now: Timestamp) {
         self.in_flight = self.in_flight.saturating_add(1);
-        if let Some(pace) = self.pace {
+        if let Some(pace) = self.effective() {
             let present = since_epoch(now);
             self.arrival = self.arrival(pace, present).max(present).saturating_add(pace.interval);
         }
@@ -183,7 +200,7 @@ impl Gate {
     /// A start that made no call gives its turn back.
     pub fn give_back(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        if let Some(pace) = self.pace {
+        if let Some(pace) = self.effective() {
             self.arrival = self.arrival.saturating_sub(pace.interval);
         }
     }
@@ -230,7 +247,7 @@ impl Gate {
     /// one in the first second, two in the next, then four, so that what comes back is a slope and not a cliff.
     pub fn turn(&mut self, now: Timestamp) -> Timestamp {
         let opens_at = self.opens_at(now);
-        if let Some(pace) = self.pace {
+        if let Some(pace) = self.effective() {
             let turn = self.next_turn.max(since_epoch(opens_at));
             self.next_turn = turn.saturating_add(pace.interval);
             return Timestamp::EPOCH + turn;
@@ -260,7 +277,7 @@ impl Gate {
 
     /// The first moment at which one more call conforms to the pace; rounded up to a millisecond.
     fn next_start(&self, now: Timestamp) -> Option<Timestamp> {
-        let pace = self.pace?;
+        let pace = self.effective()?;
         let arrival = self.arrival(pace, since_epoch(now));
         Some(Timestamp::EPOCH + arrival.saturating_sub(pace.tolerance()))
     }

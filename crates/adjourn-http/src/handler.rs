@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use adjourn_core::{Outcome, Pace};
-use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable};
+use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable, port::FindPace};
 
 use crate::{
-    Allowance, ClientError, ContractReader, Credentials, HttpJob, Provider, RateRule, ReadResponse, Requester,
+    Allowance, ClientError, ContractReader, Credentials, FoundPace, HttpJob, Provider, RateRule, ReadResponse, Requester,
     Settings, scope,
 };
 
@@ -95,6 +95,10 @@ impl Handler for HttpHandler {
             max_in_flight: provider.max_in_flight().or_else(|| contract?.max_concurrency),
             retry: provider.retry().cloned(),
         })
+    }
+
+    fn find_pace(&self) -> Option<Arc<dyn FindPace>> {
+        self.settings().find_pace().then(|| Arc::new(FoundPace) as Arc<dyn FindPace>)
     }
 
     async fn handle(&self, job: Job) -> Result<Done, Interrupt> {

@@ -23,6 +23,8 @@ mod catalogue;
 mod contract;
 mod explain;
 #[cfg(feature = "handler")]
+mod found_pace;
+#[cfg(feature = "handler")]
 mod handler;
 mod headers;
 mod job;
@@ -50,6 +52,8 @@ pub use contract::{
 pub use explain::{
     ExplainedDecision, ExplainedIgnored, ExplainedLimit, Explainer, Explanation, Pasted, PastedError, PastedLine,
 };
+#[cfg(feature = "handler")]
+pub use found_pace::FoundPace;
 #[cfg(feature = "handler")]
 pub use handler::HttpHandler;
 pub use job::{

@@ -65,6 +65,7 @@ impl Decoded {
             first_deferred_at: self.envelope.first_deferred_at.or(first_held),
             unnamed_since: self.envelope.unnamed_since,
             deadline: self.terms.as_ref().ok().and_then(|terms| terms.deadline),
+            found_turn: None,
         }
     }
 

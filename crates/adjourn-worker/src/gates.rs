@@ -2,43 +2,117 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use tokio::sync::{Notify, futures::Notified};
 
-use adjourn_core::{Gate, Passage, ScopeKey, Timestamp};
+use adjourn_core::{Gate, Pace, Passage, ScopeKey, Timestamp};
 
-use crate::Terms;
+use crate::{
+    Terms,
+    port::{CallEnd, FindPace, Pacer, PacerTurn},
+};
 
 /// Above this many gates the idle ones are forgotten.
 const MOST_GATES: usize = 10_000;
+/// When a refused job asks again whose scope waits for a call in flight to end.
+const AFTER_END: Duration = Duration::from_millis(100);
 
 /// Every gate that this process knows.
 #[derive(Debug, Default)]
 pub struct Gates {
-    gates: Mutex<HashMap<ScopeKey, Gate>>,
+    gates: Mutex<HashMap<ScopeKey, Scope>>,
     ended: Notify,
+    finder: Option<Arc<dyn FindPace>>,
+}
+
+/// A scope's gate, and what finds its pace where none is configured.
+#[derive(Debug)]
+struct Scope {
+    gate: Gate,
+    pacer: Option<Box<dyn Pacer>>,
+}
+
+/// A call that has started: its number at its scope's pacer, where there is one.
+pub(crate) type Started = Option<u64>;
+
+impl Scope {
+    /// What the gate says, and then the pacer.
+    fn check(&mut self, now: Timestamp) -> Passage {
+        let passage = self.gate.check(now);
+        match (&passage, &mut self.pacer) {
+            (Passage::Open, Some(pacer)) => match pacer.turn(now) {
+                PacerTurn::Now => passage,
+                PacerTurn::AfterEnd => Passage::Full,
+                PacerTurn::At(until) => Passage::Closed {
+                    until,
+                    reason: "its pace is being found, and its next turn is then".to_string(),
+                },
+            },
+            _ => passage,
+        }
+    }
+
+    /// Tells the pacer of a call that started, and the gate what the pacer believes now.
+    fn tell(&mut self, started: Started, tell: impl FnOnce(&mut dyn Pacer, u64)) {
+        if let (Some(pacer), Some(call)) = (&mut self.pacer, started) {
+            tell(&mut **pacer, call);
+            self.gate
+                .find(pacer.interval().map(|interval| Pace { interval, burst: 1 }));
+        }
+    }
 }
 
 impl Gates {
+    /// Gates that find the pace of scopes whose rate nobody configured.
+    pub(crate) fn finding(finder: Arc<dyn FindPace>) -> Self {
+        Self {
+            finder: Some(finder),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn finds(&self) -> bool {
+        self.finder.is_some()
+    }
+
+    /// The scopes whose pace is being found, with the time between two calls, where it is kept to one.
+    #[must_use]
+    pub fn paces(&self) -> Vec<(ScopeKey, Duration)> {
+        self.lock()
+            .iter()
+            .filter_map(|(key, scope)| Some((key.clone(), scope.pacer.as_ref()?.interval()?)))
+            .collect()
+    }
+
     /// What the gate of this job's scope says, or the provider's own, which holds every scope of it.
     #[must_use]
     pub fn check(&self, terms: &Terms, now: Timestamp) -> Passage {
         self.wider(terms, now)
-            .unwrap_or_else(|| self.of(terms, now, |gate| gate.check(now)))
+            .unwrap_or_else(|| self.of(terms, now, |scope| scope.check(now)))
     }
 
     /// How many calls of a scope may start now, at most `most`.
     #[must_use]
     pub fn startable(&self, scope: &ScopeKey, now: Timestamp, most: u32) -> u32 {
-        self.lock().get(scope).map_or(most, |gate| gate.startable(now, most))
+        self.lock().get(scope).map_or(most, |scope| {
+            let most = scope.gate.startable(now, most);
+            scope.pacer.as_ref().map_or(most, |pacer| pacer.startable(now, most))
+        })
     }
 
     /// The moment from which a scope's next call may start, as far as it is known.
     #[must_use]
     pub fn opens_at(&self, scope: &ScopeKey, now: Timestamp) -> Timestamp {
-        self.lock().get(scope).map_or(now, |gate| gate.opens_at(now))
+        self.lock().get_mut(scope).map_or(now, |scope| {
+            let opens_at = scope.gate.opens_at(now);
+            match scope.pacer.as_mut().map(|pacer| pacer.turn(now)) {
+                Some(PacerTurn::At(turn)) => opens_at.max(turn),
+                Some(PacerTurn::Now | PacerTurn::AfterEnd) | None => opens_at,
+            }
+        })
     }
 
     /// The scopes that a refusal has closed: until when, and why.
@@ -46,9 +120,11 @@ impl Gates {
     pub fn closed(&self, now: Timestamp) -> Vec<(ScopeKey, Timestamp, String)> {
         self.lock()
             .iter()
-            .filter_map(|(scope, gate)| {
-                gate.closed(now)
-                    .map(|(until, why)| (scope.clone(), until, why.to_string()))
+            .filter_map(|(key, scope)| {
+                scope
+                    .gate
+                    .closed(now)
+                    .map(|(until, why)| (key.clone(), until, why.to_string()))
             })
             .collect()
     }
@@ -56,9 +132,9 @@ impl Gates {
     /// Learns from the store that a scope is closed.
     pub fn learn(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) {
         if until > now {
-            self.with(scope, now, |gate| {
-                if gate.opens_at(now) < until {
-                    gate.close(until, now, reason);
+            self.with(scope, now, |scope| {
+                if scope.gate.opens_at(now) < until {
+                    scope.gate.close(until, now, reason);
                 }
             });
         }
@@ -70,40 +146,77 @@ impl Gates {
     }
 
     /// Starts a call if the gate lets it pass.
-    pub(crate) fn start(&self, terms: &Terms, now: Timestamp) -> Passage {
+    pub(crate) fn start(&self, terms: &Terms, now: Timestamp) -> Result<Started, Passage> {
         if let Some(closed) = self.wider(terms, now) {
-            return closed;
+            return Err(closed);
         }
-        self.of(terms, now, |gate| {
-            let passage = gate.check(now);
-            if passage == Passage::Open {
-                gate.start(now);
+        self.of(terms, now, |scope| match scope.check(now) {
+            Passage::Open => {
+                scope.gate.start(now);
+                let started = scope.pacer.as_mut().map(|pacer| pacer.started(now));
+                scope.tell(started, |_, _| ());
+                Ok(started)
             }
-            passage
+            other @ (Passage::Closed { .. } | Passage::Full) => Err(other),
         })
     }
 
-    pub(crate) fn give_back(&self, terms: &Terms, now: Timestamp) {
-        self.of(terms, now, Gate::give_back);
+    pub(crate) fn give_back(&self, terms: &Terms, started: Started, now: Timestamp) {
+        self.of(terms, now, |scope| {
+            scope.gate.give_back();
+            scope.tell(started, |pacer, call| pacer.unmade(call, now));
+        });
         self.ended.notify_waiters();
     }
 
-    pub(crate) fn end(&self, terms: &Terms, now: Timestamp) {
-        self.of(terms, now, Gate::end);
+    /// A call ended, neither refused nor a success to learn from; `failed` where it says nothing of the limit either.
+    pub(crate) fn end(&self, terms: &Terms, started: Started, failed: bool, now: Timestamp) {
+        let end = if failed { CallEnd::Failed } else { CallEnd::Passed };
+        self.of(terms, now, |scope| {
+            scope.gate.end();
+            scope.tell(started, |pacer, call| pacer.answered(call, end, now));
+        });
         self.ended.notify_waiters();
     }
 
-    pub(crate) fn succeed(&self, terms: &Terms, started_at: Timestamp, now: Timestamp) {
-        self.of(terms, now, |gate| gate.succeed(started_at));
+    pub(crate) fn succeed(&self, terms: &Terms, started: Started, started_at: Timestamp, now: Timestamp) {
+        self.of(terms, now, |scope| {
+            scope.gate.succeed(started_at);
+            scope.tell(started, |pacer, call| pacer.answered(call, CallEnd::Passed, now));
+        });
         self.ended.notify_waiters();
+    }
+
+    /// A call was refused, until that moment if one was named. Where the scope's pace is being found, returns its next turn.
+    pub(crate) fn refuse(
+        &self,
+        terms: &Terms,
+        started: Started,
+        named: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        let turn = self.of(terms, now, |scope| {
+            scope.gate.end();
+            scope.tell(started, |pacer, call| {
+                pacer.answered(call, CallEnd::Refused(named), now)
+            });
+            let pacer = scope.pacer.as_mut().filter(|pacer| pacer.knows())?;
+            Some(match pacer.turn(now) {
+                PacerTurn::At(turn) => turn,
+                PacerTurn::Now => now,
+                PacerTurn::AfterEnd => now + AFTER_END,
+            })
+        });
+        self.ended.notify_waiters();
+        turn.filter(|_| named.is_none())
     }
 
     pub(crate) fn close(&self, scope: &ScopeKey, until: Timestamp, now: Timestamp, reason: &str) -> bool {
-        self.with(scope, now, |gate| gate.close(until, now, reason))
+        self.with(scope, now, |scope| scope.gate.close(until, now, reason))
     }
 
     pub(crate) fn turn(&self, terms: &Terms, now: Timestamp) -> Timestamp {
-        self.of(terms, now, |gate| gate.turn(now))
+        self.of(terms, now, |scope| scope.gate.turn(now))
     }
 
     /// The closing of the whole provider, where the job's scope is only a part of it.
@@ -113,31 +226,40 @@ impl Gates {
             return None;
         }
         let gates = self.lock();
-        let (until, reason) = gates.get(&provider)?.closed(now)?;
+        let (until, reason) = gates.get(&provider)?.gate.closed(now)?;
         Some(Passage::Closed {
             until,
             reason: reason.to_string(),
         })
     }
 
-    /// The gate of a job's scope, under the limits that its terms name.
-    fn of<T>(&self, terms: &Terms, now: Timestamp, act: impl FnOnce(&mut Gate) -> T) -> T {
-        self.with(&terms.scope, now, |gate| {
-            gate.limit(terms.pace, terms.max_in_flight);
-            act(gate)
+    /// A job's scope, under the limits that its terms name.
+    fn of<T>(&self, terms: &Terms, now: Timestamp, act: impl FnOnce(&mut Scope) -> T) -> T {
+        self.with(&terms.scope, now, |scope| {
+            scope.gate.limit(terms.pace, terms.max_in_flight);
+            match (&self.finder, terms.pace) {
+                (Some(finder), None) => {
+                    scope.pacer.get_or_insert_with(|| finder.pacer(&terms.scope));
+                }
+                (None, _) | (_, Some(_)) => scope.pacer = None,
+            }
+            act(scope)
         })
     }
 
-    fn with<T>(&self, scope: &ScopeKey, now: Timestamp, act: impl FnOnce(&mut Gate) -> T) -> T {
+    fn with<T>(&self, key: &ScopeKey, now: Timestamp, act: impl FnOnce(&mut Scope) -> T) -> T {
         let mut gates = self.lock();
-        if gates.len() >= MOST_GATES && !gates.contains_key(scope) {
-            gates.retain(|_, gate| !gate.is_idle(now));
+        if gates.len() >= MOST_GATES && !gates.contains_key(key) {
+            gates.retain(|_, scope| !scope.gate.is_idle(now));
         }
-        act(gates.entry(scope.clone()).or_insert_with(|| Gate::new(None, None)))
+        act(gates.entry(key.clone()).or_insert_with(|| Scope {
+            gate: Gate::new(None, None),
+            pacer: None,
+        }))
     }
 
     /// A gate is never left half changed by a panic, so a poisoned lock is as good as another.
-    fn lock(&self) -> MutexGuard<'_, HashMap<ScopeKey, Gate>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ScopeKey, Scope>> {
         self.gates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 use adjourn_core::{Fault, Identity, Outcome, Pace, RateLimitError, RetryPolicy, ScopeKey, Signal, Timestamp, Verdict};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Message, RateLimited};
+use crate::{Message, RateLimited, port::FindPace};
 
 /// Performs jobs.
 ///
@@ -31,6 +31,12 @@ pub trait Handler: Send + Sync + 'static {
     /// When the message is no job of this handler.
     fn terms(&self, message: &Message) -> Result<Terms, Undecodable> {
         Ok(Terms::of(message))
+    }
+
+    /// What finds the pace of scopes that have no configured rate ([`Terms::pace`]); by default nothing, and such a scope is called as
+    /// fast as its jobs come. What [`WorkerBuilder::find_pace`](crate::WorkerBuilder::find_pace) names comes first.
+    fn find_pace(&self) -> Option<Arc<dyn FindPace>> {
+        None
     }
 
     /// Performs the job once.

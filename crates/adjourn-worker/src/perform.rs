@@ -9,14 +9,14 @@ use std::{
 };
 
 use adjourn_core::{
-    Admission, AdmissionFacts, Cause, Decision, Discarded, Ending, EndingKind, Fault, Outcome, Passage, Policy,
-    QueueKind, Signal, Standing, Timestamp, Verdict, Wait, admit, decide, hop,
+    Admission, AdmissionFacts, Cause, Decision, Discarded, Ending, EndingKind, Facts, Fault, Kind, Outcome, Passage,
+    Policy, QueueKind, Signal, Standing, Timestamp, Verdict, Wait, admit, decide, hop,
 };
 use tokio::task::JoinSet;
 
 use crate::{
-    Done, Handler, InProcess, Interrupt, Job, Message, RateLimited, Terms, Worker, decode::Decoded, port::Closing,
-    verdict,
+    Done, Handler, InProcess, Interrupt, Job, Message, RateLimited, Terms, Worker, decode::Decoded, gates::Started,
+    port::Closing, verdict,
 };
 
 /// The most that is kept back for settling at the end of an invocation.
@@ -132,7 +132,7 @@ pub(crate) async fn perform_decoded<H: Handler>(
         invocation,
     };
     let (step, refusal) = match run.enter(standing).await {
-        Entry::Started(started_at) => run.call(started_at).await,
+        Entry::Started(started_at, started) => run.call(started_at, started).await,
         Entry::Step(step) => (step, None),
     };
     Performed { decoded, step, refusal }
@@ -146,7 +146,7 @@ struct Run<'a, H> {
 }
 
 enum Entry {
-    Started(Timestamp),
+    Started(Timestamp, Started),
     Step(Step),
 }
 
@@ -176,8 +176,8 @@ impl<H: Handler> Run<'_, H> {
             let now = self.now();
             match self.admission(standing, &gates.check(self.terms, now), now) {
                 Admission::Admit { after } if after.is_zero() => {
-                    if gates.start(self.terms, now) == Passage::Open {
-                        return self.mark(now).await;
+                    if let Ok(started) = gates.start(self.terms, now) {
+                        return self.mark(now, started).await;
                     }
                 }
                 Admission::Admit { after } => self.worker.inner.clock.sleep(after).await,
@@ -250,12 +250,12 @@ impl<H: Handler> Run<'_, H> {
     }
 
     /// Writes the mark of a call that cannot be repeated, just before it is made.
-    async fn mark(&self, now: Timestamp) -> Entry {
+    async fn mark(&self, now: Timestamp, started: Started) -> Entry {
         let Some(ledger) = self.worker.inner.ledger.as_ref().filter(|_| !self.terms.repeatable) else {
-            return Entry::Started(now);
+            return Entry::Started(now, started);
         };
         let step = match ledger.mark_started(&self.decoded.message).await {
-            Ok(Standing::Current | Standing::Unrecorded) => return Entry::Started(self.now()),
+            Ok(Standing::Current | Standing::Unrecorded) => return Entry::Started(self.now(), started),
             Ok(Standing::Over(why)) => Step::Discard(why),
             Ok(Standing::Started) => Step::End(Ending::new(
                 EndingKind::Unknown,
@@ -266,28 +266,29 @@ impl<H: Handler> Run<'_, H> {
                 Step::Leave
             }
         };
-        self.worker.inner.gates.give_back(self.terms, now);
+        self.worker.inner.gates.give_back(self.terms, started, now);
         Entry::Step(step)
     }
 
-    async fn call(&self, started_at: Timestamp) -> (Step, Refusal) {
+    async fn call(&self, started_at: Timestamp, started: Started) -> (Step, Refusal) {
         let outcome = self.outcome(started_at).await;
         let now = self.now();
         let gates = &self.worker.inner.gates;
         match outcome {
             Ok(done) => {
-                gates.succeed(self.terms, started_at, now);
+                gates.succeed(self.terms, started, started_at, now);
                 (Step::Complete(done), None)
             }
             Err(interrupt) => match interrupt.into_outcome() {
                 Outcome::Throttled(signal) => {
-                    gates.end(self.terms, now);
-                    let (step, event) = self.refused(&signal, now).await;
+                    let found = gates.refuse(self.terms, started, signal.earliest_retry_at(), now);
+                    let (step, event) = self.refused(&signal, found, now).await;
                     (step, Some(Box::new((signal, event))))
                 }
                 outcome @ (Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_)) => {
-                    gates.end(self.terms, now);
-                    (self.decided(&outcome, &Verdict::Default, now), None)
+                    let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Unknown(_));
+                    gates.end(self.terms, started, failed, now);
+                    (self.decided(&outcome, &Verdict::Default, None, now), None)
                 }
             },
         }
@@ -335,8 +336,12 @@ impl<H: Handler> Run<'_, H> {
     }
 
     /// Closes the gate at once, then asks the integration, then decides.
-    async fn refused(&self, signal: &Signal, now: Timestamp) -> (Step, RateLimited) {
-        self.close_gate(signal, now).await;
+    async fn refused(&self, signal: &Signal, found: Option<Timestamp>, now: Timestamp) -> (Step, RateLimited) {
+        // A scope whose pace is being found is held by its pacer, who knows better than a ladder when to ask again.
+        let found = found.filter(|_| by_pace(signal));
+        if found.is_none() {
+            self.close_gate(signal, now).await;
+        }
         let facts = self.decoded.facts(self.worker);
         let max_receive_count = self.worker.inner.queue.reach().max_receive_count;
         let event = RateLimited::new(
@@ -351,7 +356,7 @@ impl<H: Handler> Run<'_, H> {
         let inner = &self.worker.inner;
         let verdict = verdict::ask(&*inner.answers, &event, &*inner.clock, inner.verdict_limit).await;
         (
-            self.decided(&Outcome::Throttled(signal.clone()), &verdict, self.now()),
+            self.decided(&Outcome::Throttled(signal.clone()), &verdict, found, self.now()),
             event,
         )
     }
@@ -397,8 +402,11 @@ impl<H: Handler> Run<'_, H> {
         }
     }
 
-    fn decided(&self, outcome: &Outcome, verdict: &Verdict, now: Timestamp) -> Step {
-        let facts = self.decoded.facts(self.worker);
+    fn decided(&self, outcome: &Outcome, verdict: &Verdict, found: Option<Timestamp>, now: Timestamp) -> Step {
+        let facts = Facts {
+            found_turn: found,
+            ..self.decoded.facts(self.worker)
+        };
         let entropy = self.decoded.envelope.identity.next().entropy();
         match decide(&self.policy(), &facts, outcome, verdict, now, entropy) {
             Decision::Complete => Step::Complete(Done::new()),
@@ -412,6 +420,15 @@ impl<H: Handler> Run<'_, H> {
             Decision::End(ending) => Step::End(ending),
         }
     }
+}
+
+/// Whether a refusal is about the pace of its own scope: not about a day's quota, nor about another scope.
+fn by_pace(signal: &Signal) -> bool {
+    let of_a_pace = match signal.limit_kind() {
+        Kind::Short | Kind::Concurrency | Kind::Unknown => true,
+        Kind::Daily | Kind::Monthly | Kind::AccountDisabled => false,
+    };
+    of_a_pace && signal.observation().status.is_none_or(|status| status == 429) && signal.closes().is_none()
 }
 
 fn panic_words(panic: Box<dyn std::any::Any + Send>) -> String {

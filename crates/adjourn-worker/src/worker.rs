@@ -6,7 +6,7 @@ use adjourn_core::{Policy, Reach, Standing, Timestamp};
 
 use crate::{
     Clock, Gates, Handler, Message, Performed, RateLimitedHandler, Settled, SystemClock,
-    port::{EventSink, GateStore, Ledger, LogSink, Queue, Scheduler},
+    port::{EventSink, FindPace, GateStore, Ledger, LogSink, Queue, Scheduler},
     verdict::{Answers, Unanswered},
 };
 
@@ -76,6 +76,13 @@ impl<H: Handler> WorkerBuilder<H> {
         self
     }
 
+    /// Finds the pace of scopes whose rate nobody configured; without it such a scope is called as fast as its jobs come.
+    #[must_use]
+    pub fn find_pace(mut self, finder: Arc<dyn FindPace>) -> Self {
+        self.inner.gates = Gates::finding(finder);
+        self
+    }
+
     /// Who is told of each refusal once its wait is durable; the log when nobody is named.
     #[must_use]
     pub fn sinks(mut self, sinks: Vec<Arc<dyn EventSink>>) -> Self {
@@ -114,7 +121,10 @@ impl<H: Handler> WorkerBuilder<H> {
 
     /// The worker.
     #[must_use]
-    pub fn build(self) -> Worker<H> {
+    pub fn build(mut self) -> Worker<H> {
+        if let Some(finder) = self.inner.handler.find_pace().filter(|_| !self.inner.gates.finds()) {
+            self.inner.gates = Gates::finding(finder);
+        }
         Worker {
             inner: Arc::new(self.inner),
         }

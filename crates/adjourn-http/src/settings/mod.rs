@@ -44,6 +44,7 @@ pub struct Settings {
     providers: BTreeMap<String, Provider>,
     policy: Policy,
     concurrency: usize,
+    find_pace: bool,
 }
 
 impl Settings {
@@ -97,6 +98,7 @@ impl Settings {
             providers,
             policy: Policy { deferral, retry },
             concurrency: in_process.concurrency,
+            find_pace: in_process.find_pace,
         }
     }
 
@@ -121,6 +123,12 @@ impl Settings {
     #[must_use]
     pub fn concurrency(&self) -> usize {
         self.concurrency
+    }
+
+    /// Whether the pace of a provider without a configured rate is found from its answers.
+    #[must_use]
+    pub fn find_pace(&self) -> bool {
+        self.find_pace
     }
 
     /// The longest time that a job of any provider may take: its call, and what it may wait in process.

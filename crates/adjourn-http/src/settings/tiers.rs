@@ -13,6 +13,7 @@ const LONGEST_MS: u32 = 45 * DAY_MS;
 
 pub(super) struct InProcess {
     pub(super) concurrency: usize,
+    pub(super) find_pace: bool,
     pub(super) max_in_process_wait: Duration,
 }
 
@@ -119,16 +120,20 @@ pub(super) fn worker(sheet: &mut Sheet<'_>, root: &Table<'_>) -> InProcess {
     let mut worker = InProcess {
         concurrency: 10,
         max_in_process_wait: Duration::ZERO,
+        find_pace: true,
     };
     let Some(table) = sheet.table(root, "worker") else {
         return worker;
     };
-    sheet.keys(&table, &["concurrency", "max_in_process_wait_ms"], &[]);
+    sheet.keys(&table, &["concurrency", "max_in_process_wait_ms", "find_pace"], &[]);
     if let Some(concurrency) = sheet.whole(&table, "concurrency", 1..=1000) {
         worker.concurrency = usize::try_from(concurrency).unwrap_or(worker.concurrency);
     }
     if let Some(wait) = sheet.span(&table, "max_in_process_wait_ms", 0..=15 * MINUTE_MS) {
         worker.max_in_process_wait = wait;
+    }
+    if let Some(find_pace) = sheet.boolean(&table, "find_pace") {
+        worker.find_pace = find_pace;
     }
     worker
 }

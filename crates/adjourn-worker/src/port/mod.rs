@@ -6,6 +6,7 @@
 mod error;
 mod gates;
 mod ledger;
+mod pacer;
 mod queue;
 mod scheduler;
 mod sink;
@@ -13,6 +14,7 @@ mod sink;
 pub use error::PortError;
 pub use gates::{Closing, GateStore};
 pub use ledger::Ledger;
+pub use pacer::{CallEnd, FindPace, Pacer, PacerTurn};
 pub use queue::{Accepted, Copy, DeadLetter, Deletion, Hold, Queue};
 pub use scheduler::{ScheduledCopy, Scheduler};
 pub use sink::{EventSink, LogSink};

@@ -12,6 +12,7 @@
 mod admission;
 mod answers;
 mod batches;
+mod pacing;
 mod refusals;
 mod routes;
 mod stage;

@@ -72,14 +72,16 @@ fn facts() -> impl Strategy<Value = Facts> {
         option::of(moment()),
         option::of(moment()),
         option::of(moment()),
+        option::of(moment()),
     )
         .prop_map(
-            |(counters, unexplained_receives, first_deferred_at, unnamed_since, deadline)| Facts {
+            |(counters, unexplained_receives, first_deferred_at, unnamed_since, deadline, found_turn)| Facts {
                 counters,
                 unexplained_receives,
                 first_deferred_at,
                 unnamed_since,
                 deadline,
+                found_turn,
             },
         )
 }

@@ -15,6 +15,26 @@ fn climbs_by_consecutive_refusals_and_stays_on_its_last_rung() {
 }
 
 #[test]
+fn gives_way_to_the_next_turn_of_a_pace_that_is_being_found() {
+    let found = |turn| Facts {
+        found_turn: Some(turn),
+        ..unnamed(4, now() - s(10))
+    };
+    assert_eq!(wait(refused(&found(now() + ms(250)), refusal())).until, now() + ms(250));
+    assert_eq!(
+        wait(refused(&found(now() - s(9)), refusal())).until,
+        now(),
+        "a turn that has come"
+    );
+    let named = refusal().retry_at(now() + s(30));
+    assert_eq!(
+        wait(refused(&found(now() + ms(250)), named)).until,
+        now() + s(30),
+        "a moment that was named comes first"
+    );
+}
+
+#[test]
 fn starts_again_after_a_refusal_that_named_its_time() {
     assert_eq!(wait(refused(&deferred(7), refusal())).until, now() + s(2));
 }

@@ -1,0 +1,181 @@
+//! The worker's pacer: finds the pace of a provider that nobody configured a rate for, by [`Evidence`].
+
+use std::{collections::HashMap, time::Duration};
+
+use adjourn_core::{ScopeKey, Timestamp};
+use adjourn_pace::{Answer, Evidence, Ladder, Moment, Outcome, Strategy, Ticket, Tries, Turn};
+use adjourn_worker::port::{CallEnd, FindPace, Pacer, PacerTurn};
+
+/// More starts than this are not planned in one look.
+const MOST_PLANNED: u32 = 256;
+
+/// Pacers by evidence, one for each scope.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FoundPace;
+
+impl FindPace for FoundPace {
+    fn pacer(&self, _scope: &ScopeKey) -> Box<dyn Pacer> {
+        // How often a job is called is the worker's business: the strategy never gives up.
+        let rungs = [1, 3, 10, 30, 60, 180].map(Duration::from_secs).to_vec();
+        Box::new(ByEvidence {
+            evidence: Evidence::new(Ladder::new(rungs, u32::MAX)),
+            in_flight: HashMap::new(),
+            passed: false,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct ByEvidence {
+    evidence: Evidence,
+    in_flight: HashMap<u64, Ticket>,
+    passed: bool,
+}
+
+/// A wall clock may step back; the strategy's moments count from the epoch, and a start in its past is as good as one now.
+fn moment(at: Timestamp) -> Moment {
+    Moment::after(at.since(Timestamp::EPOCH))
+}
+
+/// Rounded up to a millisecond, so that nothing starts early.
+fn timestamp(at: Moment) -> Timestamp {
+    let span = at.since(Moment::ORIGIN);
+    let whole = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
+    Timestamp::EPOCH + if span > whole { whole + Duration::from_millis(1) } else { whole }
+}
+
+impl Pacer for ByEvidence {
+    fn turn(&mut self, now: Timestamp) -> PacerTurn {
+        match self.evidence.turn(moment(now)) {
+            Turn::Now => PacerTurn::Now,
+            Turn::At(at) => PacerTurn::At(timestamp(at)),
+            Turn::AfterAnswer | Turn::Defer => PacerTurn::AfterEnd,
+        }
+    }
+
+    fn startable(&self, now: Timestamp, most: u32) -> u32 {
+        let now = moment(now);
+        let mut trial = self.evidence.clone();
+        let mut count = 0;
+        while count < most.min(MOST_PLANNED) && trial.turn(now) == Turn::Now {
+            trial.started(Tries::default(), now);
+            count += 1;
+        }
+        count
+    }
+
+    fn started(&mut self, now: Timestamp) -> u64 {
+        let ticket = self.evidence.started(Tries::default(), moment(now));
+        self.in_flight.insert(ticket.number, ticket);
+        ticket.number
+    }
+
+    fn unmade(&mut self, call: u64, now: Timestamp) {
+        if let Some(ticket) = self.in_flight.remove(&call) {
+            self.evidence.unmade(ticket, moment(now));
+        }
+    }
+
+    fn answered(&mut self, call: u64, end: CallEnd, now: Timestamp) {
+        let Some(ticket) = self.in_flight.remove(&call) else { return };
+        let (outcome, retry_at) = match end {
+            CallEnd::Passed => (Outcome::Passed, None),
+            CallEnd::Refused(named) => (Outcome::Refused, named.map(moment)),
+            CallEnd::Failed => (Outcome::Failed, None),
+        };
+        self.passed |= outcome == Outcome::Passed;
+        let answer = Answer {
+            outcome,
+            retry_at,
+            counter: None,
+        };
+        self.evidence.answered(ticket, &answer, moment(now));
+    }
+
+    fn interval(&self) -> Option<Duration> {
+        let rate = self.evidence.rate().filter(|rate| *rate > 0.0)?;
+        Duration::try_from_secs_f64(1.0 / rate).ok()
+    }
+
+    fn knows(&self) -> bool {
+        self.passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer() -> Box<dyn Pacer> {
+        FoundPace.pacer(&ScopeKey::provider("acme"))
+    }
+
+    fn at(ms: u64) -> Timestamp {
+        Timestamp::parse("2026-07-10T20:00:00Z").unwrap() + Duration::from_millis(ms)
+    }
+
+    /// Plays a bucket of `interval` milliseconds without a burst against a pacer, for so many calls. Returns when the last passed, and how many
+    /// calls were refused.
+    fn play(pacer: &mut dyn Pacer, interval: u64, calls: u32) -> (u64, u32) {
+        let (mut now, mut next_token, mut passed, mut refused) = (0, 0, 0, 0);
+        while passed < calls {
+            match pacer.turn(at(now)) {
+                PacerTurn::Now => {
+                    assert!(pacer.startable(at(now), 10) >= 1);
+                    let call = pacer.started(at(now));
+                    let end = if now >= next_token {
+                        next_token = now + interval;
+                        passed += 1;
+                        CallEnd::Passed
+                    } else {
+                        refused += 1;
+                        CallEnd::Refused(None)
+                    };
+                    pacer.answered(call, end, at(now));
+                }
+                PacerTurn::At(turn) => {
+                    assert!(turn > at(now), "a turn that has come is Now");
+                    assert_eq!(pacer.startable(at(now), 10), 0);
+                    now = u64::try_from(turn.since(at(0)).as_millis()).unwrap();
+                }
+                PacerTurn::AfterEnd => panic!("nothing is in flight"),
+            }
+        }
+        (now, refused)
+    }
+
+    #[test]
+    fn finds_the_pace_of_a_limit_that_nobody_configured() {
+        let mut pacer = pacer();
+        assert!(!pacer.knows());
+        let (took, refused) = play(&mut *pacer, 500, 300);
+        assert!(pacer.knows());
+        // The limit alone needs 299 intervals.
+        assert!(took <= 299 * 500 * 105 / 100, "{took} ms");
+        assert!(refused <= 15, "{refused} refused");
+        let interval = pacer.interval().unwrap();
+        assert!(
+            interval >= Duration::from_millis(490) && interval <= Duration::from_millis(525),
+            "{interval:?}"
+        );
+    }
+
+    #[test]
+    fn a_call_that_was_not_made_or_is_told_twice_changes_nothing() {
+        let mut pacer = pacer();
+        let call = pacer.started(at(0));
+        assert_eq!(pacer.turn(at(0)), PacerTurn::AfterEnd, "one at first");
+        pacer.unmade(call, at(0));
+        assert_eq!(pacer.turn(at(0)), PacerTurn::Now);
+        pacer.answered(call, CallEnd::Refused(None), at(0));
+        pacer.unmade(call, at(0));
+        assert_eq!((pacer.turn(at(0)), pacer.knows()), (PacerTurn::Now, false));
+    }
+
+    #[test]
+    fn moments_are_rounded_up_and_never_early() {
+        let exact = at(1);
+        assert_eq!(timestamp(moment(exact)), exact);
+        assert_eq!(timestamp(moment(exact) + Duration::from_nanos(1)), exact + Duration::from_millis(1));
+    }
+}
