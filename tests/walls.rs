@@ -153,11 +153,24 @@ fn the_command_line_carries_no_fakes() {
         .iter()
         .filter(|dependency| dependency.kind == DependencyKind::Normal)
         .collect();
-    let of = |name: &str| carried.iter().find(|dependency| dependency.name == name).expect("it is carried");
+    let of = |name: &str| {
+        carried
+            .iter()
+            .find(|dependency| dependency.name == name)
+            .expect("it is carried")
+    };
     // The simulator's workers stand on fakes; the pacing part does not.
     let simulator = of("adjourn-sim");
-    assert!(!simulator.uses_default_features && simulator.features.is_empty(), "{simulator:?}");
-    assert!(!of("adjourn-worker").features.iter().any(|feature| feature == "test-util"));
+    assert!(
+        !simulator.uses_default_features && simulator.features.is_empty(),
+        "{simulator:?}"
+    );
+    assert!(
+        !of("adjourn-worker")
+            .features
+            .iter()
+            .any(|feature| feature == "test-util")
+    );
 }
 
 #[test]

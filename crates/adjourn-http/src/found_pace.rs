@@ -41,7 +41,12 @@ fn moment(at: Timestamp) -> Moment {
 fn timestamp(at: Moment) -> Timestamp {
     let span = at.since(Moment::ORIGIN);
     let whole = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-    Timestamp::EPOCH + if span > whole { whole + Duration::from_millis(1) } else { whole }
+    Timestamp::EPOCH
+        + if span > whole {
+            whole + Duration::from_millis(1)
+        } else {
+            whole
+        }
 }
 
 impl Pacer for ByEvidence {
@@ -77,7 +82,9 @@ impl Pacer for ByEvidence {
     }
 
     fn answered(&mut self, call: u64, end: CallEnd, now: Timestamp) {
-        let Some(ticket) = self.in_flight.remove(&call) else { return };
+        let Some(ticket) = self.in_flight.remove(&call) else {
+            return;
+        };
         let (outcome, retry_at) = match end {
             CallEnd::Passed => (Outcome::Passed, None),
             CallEnd::Refused(named) => (Outcome::Refused, named.map(moment)),
@@ -176,6 +183,9 @@ mod tests {
     fn moments_are_rounded_up_and_never_early() {
         let exact = at(1);
         assert_eq!(timestamp(moment(exact)), exact);
-        assert_eq!(timestamp(moment(exact) + Duration::from_nanos(1)), exact + Duration::from_millis(1));
+        assert_eq!(
+            timestamp(moment(exact) + Duration::from_nanos(1)),
+            exact + Duration::from_millis(1)
+        );
     }
 }

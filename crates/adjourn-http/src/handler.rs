@@ -6,8 +6,8 @@ use adjourn_core::{Outcome, Pace};
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable, port::FindPace};
 
 use crate::{
-    Allowance, ClientError, ContractReader, Credentials, FoundPace, HttpJob, Provider, RateRule, ReadResponse, Requester,
-    Settings, scope,
+    Allowance, ClientError, ContractReader, Credentials, FoundPace, HttpJob, Provider, RateRule, ReadResponse,
+    Requester, Settings, scope,
 };
 
 /// Performs the HTTP jobs of a queue under the settings.
@@ -98,7 +98,9 @@ impl Handler for HttpHandler {
     }
 
     fn find_pace(&self) -> Option<Arc<dyn FindPace>> {
-        self.settings().find_pace().then(|| Arc::new(FoundPace) as Arc<dyn FindPace>)
+        self.settings()
+            .find_pace()
+            .then(|| Arc::new(FoundPace) as Arc<dyn FindPace>)
     }
 
     async fn handle(&self, job: Job) -> Result<Done, Interrupt> {
