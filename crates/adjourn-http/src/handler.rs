@@ -6,8 +6,8 @@ use adjourn_core::{Outcome, Pace};
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undecodable, port::FindPace};
 
 use crate::{
-    Allowance, ClientError, ContractReader, Credentials, FoundPace, HttpJob, Provider, RateRule, ReadResponse,
-    Requester, Settings, scope,
+    Allowance, ClientError, ContractReader, Credentials, FoundPace, HttpJob, RateRule, ReadResponse, Requester,
+    Settings, scope,
 };
 
 /// Performs the HTTP jobs of a queue under the settings.
@@ -59,11 +59,6 @@ fn parse(body: &str) -> Result<HttpJob, String> {
     HttpJob::parse_within(body, usize::MAX).map_err(|error| format!("it is no HTTP job: {error}"))
 }
 
-/// The lane that a job's call belongs to.
-fn lane<'p>(job: &HttpJob, provider: &'p Provider) -> Option<&'p RateRule> {
-    provider.lanes().iter().find(|lane| lane.matches(job.path.as_str()))
-}
-
 impl Handler for HttpHandler {
     fn terms(&self, message: &Message) -> Result<Terms, Undecodable> {
         let job = parse(&message.body).map_err(|words| Undecodable::new(&words))?;
@@ -72,11 +67,8 @@ impl Handler for HttpHandler {
             .map_err(|error| Undecodable::new(&format!("it is no job under these settings: {error}")))?;
         let contract = provider.contract().map(AsRef::as_ref);
         // A gate has one rate for its scope, so that a lane of the settings is a scope of its own.
-        let lane = lane(&job, provider);
-        let scope = lane.map_or_else(
-            || scope::of_job(&job, contract),
-            |lane| scope::of_lane(&job, lane.fragment()),
-        );
+        let lane = provider.lane_of(&job);
+        let scope = job.scope_key_at(provider);
         let rate = lane.map_or_else(|| provider.rate(), RateRule::rate);
         let repeatable = provider.repeats(&job.method);
         let job_id = job.id.unwrap_or_else(|| message.id.clone());
@@ -110,7 +102,7 @@ impl Handler for HttpHandler {
         let answer = allowance.scope(call).await.map_err(|refusal| {
             let signal = refusal.into_signal();
             let provider = self.settings().provider(&http_job.provider);
-            match provider.filter(|provider| lane(&http_job, provider).is_some()) {
+            match provider.filter(|provider| provider.lane_of(&http_job).is_some()) {
                 // The limit that refused need not be the lane's: everybody who shares the job's scope waits.
                 Some(provider) if signal.closes().is_none() => {
                     signal.also_closes(scope::of_job(&http_job, provider.contract().map(AsRef::as_ref)))

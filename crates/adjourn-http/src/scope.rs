@@ -28,7 +28,6 @@ pub(crate) fn of_job(job: &HttpJob, contract: Option<&Contract>) -> ScopeKey {
 }
 
 /// The key of a lane: calls that have a rate of their own by the settings, for each scope that the job names.
-#[cfg(feature = "handler")]
 pub(crate) fn of_lane(job: &HttpJob, lane: &str) -> ScopeKey {
     let id = match &job.scope {
         None => lane.to_string(),

@@ -124,11 +124,15 @@ impl HttpJob {
         }
     }
 
-    /// The key of the limit that it shares under its provider's contract, which may know a scope where the job names none, and
-    /// limits of its own for classes of calls.
+    /// The key of the limit that it shares at its provider: that of its lane, where the settings give its path a rate of its own;
+    /// otherwise as the provider's contract has it, which may know a scope where the job names none, and limits of its own
+    /// for classes of calls.
     #[must_use]
-    pub fn scope_key_under(&self, contract: Option<&crate::Contract>) -> ScopeKey {
-        crate::scope::of_job(self, contract)
+    pub fn scope_key_at(&self, provider: &crate::Provider) -> ScopeKey {
+        match provider.lane_of(self) {
+            Some(lane) => crate::scope::of_lane(self, lane.fragment()),
+            None => crate::scope::of_job(self, provider.contract().map(AsRef::as_ref)),
+        }
     }
 
     /// The key by which the provider knows a repeat of this call, the same on every attempt: the caller's own, otherwise

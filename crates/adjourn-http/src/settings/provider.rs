@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use adjourn_core::{Pace, RetryPolicy};
+use adjourn_core::RetryPolicy;
 use http::{HeaderName, Method};
 use url::Url;
 
-use crate::{Contract, Rate, RateRule};
+use crate::{Contract, HttpJob, Rate, RateRule};
 
 use super::{
     Credential, contract, credential,
@@ -104,11 +104,9 @@ impl Provider {
         self.rate
     }
 
-    /// The same as a gate keeps it. None where some paths have a rate of their own: a gate knows no paths, so the budget alone paces.
-    #[must_use]
-    pub fn pace(&self) -> Option<Pace> {
-        let rate = self.rate.filter(|_| self.lanes.is_empty())?;
-        Some(Pace::new(rate.requests(), rate.period()))
+    /// The lane that a job's call belongs to.
+    pub(crate) fn lane_of(&self, job: &HttpJob) -> Option<&RateRule> {
+        self.lanes.iter().find(|lane| lane.matches(job.path.as_str()))
     }
 
     /// The calls of one scope that have a rate of their own, instead of [`Provider::rate`]; the first that matches.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use adjourn_core::{DeferralPolicy, Fallback, Fifo, Monthly, Pace, Policy, RetryPolicy, UnsafeRedelivery};
+use adjourn_core::{DeferralPolicy, Fallback, Fifo, Monthly, Policy, RetryPolicy, UnsafeRedelivery};
 use http::Method;
 use proptest::prelude::*;
 
@@ -69,13 +69,7 @@ fn every_setting() {
         (ms(2500), Some(8), Results::Store)
     );
     assert_eq!(acme.idempotency_header().unwrap(), "idempotency-key");
-    assert_eq!(
-        acme.pace(),
-        Some(Pace {
-            interval: ms(100),
-            burst: 100
-        })
-    );
+    assert_eq!(acme.rate(), Some(crate::Rate::new(100, ms(10_000))));
     assert_eq!(
         acme.retry(),
         Some(&RetryPolicy {
@@ -92,7 +86,7 @@ fn every_setting() {
     );
     let other = settings.provider("other.v1").unwrap();
     assert_eq!(
-        (other.timeout(), other.results(), other.pace(), other.retry()),
+        (other.timeout(), other.results(), other.rate(), other.retry()),
         (ms(10_000), Results::None, None, None)
     );
     assert_eq!(settings.concurrency(), 12);

@@ -135,11 +135,6 @@ async fn the_settings_name_lanes() {
     .unwrap_or_else(|error| panic!("{error}"));
     let acme = settings.provider("acme").unwrap();
     assert_eq!(acme.rate(), Some(Rate::per_hour(5)));
-    assert_eq!(
-        acme.pace(),
-        None,
-        "a gate knows no paths, so it does not pace them all alike"
-    );
     let budgets = adjourn_http::Budgets::of(&settings);
     for tenant in ["1", "2"] {
         let budget = budgets.budget(&adjourn_core::ScopeKey::scoped("acme", "entity", tenant));

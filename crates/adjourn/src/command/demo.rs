@@ -150,7 +150,12 @@ struct Watching {
     told: bool,
     closed_until: Option<Timestamp>,
     closings: usize,
+    /// The time between two calls, as it was told last.
+    told_pace: Option<Duration>,
 }
+
+/// A pace that has changed by less is not told again.
+const PACE_CHANGED: f64 = 0.05;
 
 impl Watching {
     fn new(bars: &MultiProgress, jobs: u32, told: bool) -> Self {
@@ -167,6 +172,7 @@ impl Watching {
             told,
             closed_until: None,
             closings: 0,
+            told_pace: None,
         }
     }
 
@@ -184,6 +190,7 @@ impl Watching {
         self.waiting.set_position(u64::from(self.jobs).saturating_sub(accepted));
         self.refused.set_position(u64::try_from(refused).unwrap_or(u64::MAX));
         let now = worker.clock().now();
+        self.look_at_pace(now, &worker.gates().paces());
         let closed = worker.gates().closed(now).into_iter().next();
         match (self.closed_until, closed) {
             (before, Some((scope, until, why))) if before != Some(until) => {
@@ -196,6 +203,19 @@ impl Watching {
                 self.tell(&format!("{now}  gate open again"));
             }
             (_, _) => {}
+        }
+    }
+
+    /// The pace that was found, each time that it has changed.
+    fn look_at_pace(&mut self, now: Timestamp, paces: &[(adjourn_core::ScopeKey, Duration)]) {
+        let Some((scope, interval)) = paces.first() else { return };
+        let rate = 1.0 / interval.as_secs_f64().max(1e-6);
+        let before = self.told_pace.map(|told| 1.0 / told.as_secs_f64().max(1e-6));
+        if before.is_none_or(|before| (rate / before - 1.0).abs() > PACE_CHANGED) {
+            self.told_pace = Some(*interval);
+            self.tell(&format!(
+                "{now}  pace of {scope}: {rate:.1} calls a second, found from what passed and what was refused"
+            ));
         }
     }
 

@@ -88,16 +88,14 @@ fn wrong(problems: &[LineProblem]) -> String {
 /// The job as the store takes it. A job without an id gets one that sorts by its time. Its scope is the one that its
 /// provider's contract gives it, or its row would not be held by the gate that a refusal closes.
 fn new_job(text: &str, job: &HttpJob, settings: &Settings) -> NewJob {
-    let contract = settings
-        .provider(&job.provider)
-        .and_then(|provider| provider.contract());
+    let provider = settings.provider(&job.provider);
     let id = job.id.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     NewJob {
         deferral_id: DeferralId::new(&id),
         id,
         body: text.to_string(),
         provider: job.provider.clone(),
-        scope_key: job.scope_key_under(contract.map(AsRef::as_ref)),
+        scope_key: provider.map_or_else(|| job.scope_key(), |provider| job.scope_key_at(provider)),
         tenant: job.tenant.clone(),
         run: job.run.clone(),
         not_before: job.not_before,

@@ -352,3 +352,25 @@ fn a_job_waits_under_the_scope_that_its_providers_contract_gives_it() {
         (json!("hub:function:search"), json!("hub"))
     );
 }
+
+#[test]
+fn a_job_of_a_lane_waits_under_the_lanes_own_scope() {
+    let scene = Scene::new();
+    scene.write(
+        "adjourn.toml",
+        r#"
+        [providers.acme]
+        base_url = "http://127.0.0.1:9"
+        rate = { requests = 10, per_ms = 1000 }
+        lanes = [ { path = "/exports", rate = { requests = 6, per_ms = 60000 } } ]
+        "#,
+    );
+    let export =
+        json!({"provider": "acme", "method": "GET", "path": "/exports/7", "scope": {"entity": "7"}, "id": "export"});
+    let plain =
+        json!({"provider": "acme", "method": "GET", "path": "/orders", "scope": {"entity": "7"}, "id": "plain"});
+    scene.adjourn_with(&["send"], &lines([&export, &plain])).ok();
+    let scope = |id: &str| scene.adjourn(&["job", id, "--json"]).ok().json()["scopeKey"].clone();
+    assert_eq!(scope("export"), "acme:lane:exports:7");
+    assert_eq!(scope("plain"), "acme:entity:7");
+}
