@@ -9,6 +9,7 @@ mod calls;
 mod children;
 mod engine;
 mod enqueue;
+mod explain;
 mod function;
 mod jobs;
 mod pairs;
@@ -26,7 +27,16 @@ use table::Table;
 /// What stops a measurement; the only place for words is the end of the program.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-const SECTIONS: [&str; 7] = ["budgets", "engine", "enqueue", "taking", "processes", "requester", "function"];
+const SECTIONS: [&str; 8] = [
+    "budgets",
+    "engine",
+    "enqueue",
+    "explain",
+    "taking",
+    "processes",
+    "requester",
+    "function",
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -63,6 +73,7 @@ fn measure(sections: &[&str]) -> Result<bool, Failure> {
                 "budgets" => budgets::measure(&mut table).await,
                 "engine" => engine::measure(&mut table).await,
                 "enqueue" => enqueue::measure(&mut table).await,
+                "explain" => explain::measure(&mut table).await,
                 "taking" => taking::measure(&mut table).await,
                 "processes" => processes::measure(&mut table).await,
                 "requester" => requester::measure(&mut table).await,
