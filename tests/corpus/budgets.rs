@@ -101,12 +101,15 @@ async fn bug_037_a_second_refusal_is_handled_like_the_first_by_whoever_met_it() 
     assert!(other[0] >= 90 * S, "and the other worker keeps it, too: {other:?}");
 }
 
+/// How a budget hears of a refusal.
+type Way = fn(&InFlight, &ContractReader);
+
 #[tokio::test(start_paused = true)]
 async fn bug_038_every_way_in_has_the_same_jitter() {
     let reader = ContractReader::default();
     let settings = Settings::parse("[providers.acme]\nbase_url = \"https://acme.example\"")
         .unwrap_or_else(|error| panic!("{error}"));
-    let ways: [(&str, fn(&InFlight, &ContractReader)); 2] = [
+    let ways: [(&str, Way); 2] = [
         ("headers alone", |call, _| {
             call.answered(429, &retry_after("60"));
         }),
