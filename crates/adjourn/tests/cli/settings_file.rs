@@ -101,10 +101,6 @@ fn settings_of_parts_that_are_not_built_yet_are_refused_by_name() {
     let acme = settings("http://127.0.0.1:9", "");
     for (text, key) in [
         (format!("{acme}results = \"crm\"\n"), "results"),
-        (
-            format!("{acme}lanes = [ {{ path = \"/x\", rate = {{ requests = 1, per_ms = 1000 }} }} ]\n"),
-            "lanes",
-        ),
         (format!("{acme}[deferral]\non_exhausted = \"review\"\n"), "on_exhausted"),
     ] {
         let scene = Scene::new();
