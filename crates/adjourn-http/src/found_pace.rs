@@ -21,6 +21,7 @@ impl FindPace for FoundPace {
             evidence: Evidence::new(Ladder::new(rungs, u32::MAX)),
             in_flight: HashMap::new(),
             passed: false,
+            engaged: false,
         })
     }
 }
@@ -30,6 +31,9 @@ struct ByEvidence {
     evidence: Evidence,
     in_flight: HashMap<u64, Ticket>,
     passed: bool,
+    /// Something has passed, and something was refused without a time. Before that nothing is held back: a provider that names its
+    /// moments is the gate's business, and one that refuses nothing is nobody's.
+    engaged: bool,
 }
 
 /// A wall clock may step back; the strategy's moments count from the epoch, and a start in its past is as good as one now.
@@ -51,6 +55,9 @@ fn timestamp(at: Moment) -> Timestamp {
 
 impl Pacer for ByEvidence {
     fn turn(&mut self, now: Timestamp) -> PacerTurn {
+        if !self.engaged {
+            return PacerTurn::Now;
+        }
         match self.evidence.turn(moment(now)) {
             Turn::Now => PacerTurn::Now,
             Turn::At(at) => PacerTurn::At(timestamp(at)),
@@ -59,6 +66,9 @@ impl Pacer for ByEvidence {
     }
 
     fn startable(&self, now: Timestamp, most: u32) -> u32 {
+        if !self.engaged {
+            return most;
+        }
         let now = moment(now);
         let mut trial = self.evidence.clone();
         let mut count = 0;
@@ -85,27 +95,28 @@ impl Pacer for ByEvidence {
         let Some(ticket) = self.in_flight.remove(&call) else {
             return;
         };
-        let (outcome, retry_at) = match end {
-            CallEnd::Passed => (Outcome::Passed, None),
-            CallEnd::Refused(named) => (Outcome::Refused, named.map(moment)),
-            CallEnd::Failed => (Outcome::Failed, None),
+        let outcome = match end {
+            CallEnd::Passed => Outcome::Passed,
+            CallEnd::Refused(None) => Outcome::Refused,
+            // A named moment is kept by the gate, and tells nothing that has to be found.
+            CallEnd::Refused(Some(_)) | CallEnd::Failed => Outcome::Failed,
         };
         self.passed |= outcome == Outcome::Passed;
+        self.engaged |= self.passed && outcome == Outcome::Refused;
         let answer = Answer {
             outcome,
-            retry_at,
-            counter: None,
+            ..Answer::default()
         };
         self.evidence.answered(ticket, &answer, moment(now));
     }
 
     fn interval(&self) -> Option<Duration> {
-        let rate = self.evidence.rate().filter(|rate| *rate > 0.0)?;
+        let rate = self.evidence.rate().filter(|rate| *rate > 0.0 && self.engaged)?;
         Duration::try_from_secs_f64(1.0 / rate).ok()
     }
 
     fn knows(&self) -> bool {
-        self.passed
+        self.engaged
     }
 }
 
@@ -168,14 +179,41 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_held_back_before_something_passed_and_something_was_refused_without_a_time() {
+        let mut pacer = pacer();
+        let named = CallEnd::Refused(Some(at(30_000)));
+        for end in [
+            CallEnd::Refused(None),
+            CallEnd::Failed,
+            named,
+            CallEnd::Passed,
+            named,
+            CallEnd::Failed,
+        ] {
+            let call = pacer.started(at(0));
+            pacer.answered(call, end, at(0));
+            assert_eq!(
+                (pacer.turn(at(0)), pacer.startable(at(0), 10)),
+                (PacerTurn::Now, 10),
+                "{end:?}"
+            );
+            assert_eq!((pacer.knows(), pacer.interval()), (false, None), "{end:?}");
+        }
+        let call = pacer.started(at(0));
+        pacer.answered(call, CallEnd::Refused(None), at(0));
+        assert!(pacer.knows());
+    }
+
+    #[test]
     fn a_call_that_was_not_made_or_is_told_twice_changes_nothing() {
         let mut pacer = pacer();
         let call = pacer.started(at(0));
-        assert_eq!(pacer.turn(at(0)), PacerTurn::AfterEnd, "one at first");
-        pacer.unmade(call, at(0));
-        assert_eq!(pacer.turn(at(0)), PacerTurn::Now);
+        pacer.answered(call, CallEnd::Passed, at(0));
         pacer.answered(call, CallEnd::Refused(None), at(0));
-        pacer.unmade(call, at(0));
+        let unmade = pacer.started(at(0));
+        pacer.unmade(unmade, at(0));
+        pacer.answered(unmade, CallEnd::Refused(None), at(0));
+        pacer.unmade(unmade, at(0));
         assert_eq!((pacer.turn(at(0)), pacer.knows()), (PacerTurn::Now, false));
     }
 

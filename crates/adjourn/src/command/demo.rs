@@ -150,17 +150,17 @@ struct Watching {
     told: bool,
     closed_until: Option<Timestamp>,
     closings: usize,
-    /// The time between two calls, as it was told last.
-    told_pace: Option<Duration>,
+    /// When the pace was looked at last, and how many jobs were done then.
+    paced: Option<(Timestamp, u64)>,
 }
 
-/// A pace that has changed by less is not told again.
-const PACE_CHANGED: f64 = 0.05;
+/// Over how long the pace is measured.
+const PACE_OVER: Duration = Duration::from_secs(1);
 
 impl Watching {
     fn new(bars: &MultiProgress, jobs: u32, told: bool) -> Self {
         let bar = |name: &str| {
-            let style = progress::style(&format!("{name:<8} {{bar:40}} {{pos:>4}}"));
+            let style = progress::style(&format!("{name:<8} {{bar:40}} {{pos:>4}} {{msg}}"));
             bars.add(ProgressBar::new(u64::from(jobs)).with_style(style))
         };
         Self {
@@ -172,7 +172,7 @@ impl Watching {
             told,
             closed_until: None,
             closings: 0,
-            told_pace: None,
+            paced: None,
         }
     }
 
@@ -190,7 +190,7 @@ impl Watching {
         self.waiting.set_position(u64::from(self.jobs).saturating_sub(accepted));
         self.refused.set_position(u64::try_from(refused).unwrap_or(u64::MAX));
         let now = worker.clock().now();
-        self.look_at_pace(now, &worker.gates().paces());
+        self.look_at_pace(now, accepted);
         let closed = worker.gates().closed(now).into_iter().next();
         match (self.closed_until, closed) {
             (before, Some((scope, until, why))) if before != Some(until) => {
@@ -206,16 +206,18 @@ impl Watching {
         }
     }
 
-    /// The pace that was found, each time that it has changed.
-    fn look_at_pace(&mut self, now: Timestamp, paces: &[(adjourn_core::ScopeKey, Duration)]) {
-        let Some((scope, interval)) = paces.first() else { return };
-        let rate = 1.0 / interval.as_secs_f64().max(1e-6);
-        let before = self.told_pace.map(|told| 1.0 / told.as_secs_f64().max(1e-6));
-        if before.is_none_or(|before| (rate / before - 1.0).abs() > PACE_CHANGED) {
-            self.told_pace = Some(*interval);
-            self.tell(&format!(
-                "{now}  pace of {scope}: {rate:.1} calls a second, found from what passed and what was refused"
-            ));
+    /// The pace of the last second, beside the bar of what is done.
+    fn look_at_pace(&mut self, now: Timestamp, accepted: u64) {
+        let Some((before, done)) = self.paced else {
+            self.paced = Some((now, accepted));
+            return;
+        };
+        let span = now.since(before);
+        if span >= PACE_OVER {
+            let jobs = u32::try_from(accepted.saturating_sub(done)).unwrap_or(u32::MAX);
+            let pace = f64::from(jobs) / span.as_secs_f64();
+            self.done.set_message(format!("{pace:.0} a second"));
+            self.paced = Some((now, accepted));
         }
     }
 
