@@ -241,3 +241,31 @@ fn a_credential_is_sent_and_never_shown() {
     assert!(!shown.stdout.contains("s3cret-of-the-test"), "{shown:?}");
     assert_eq!(scene.status()["done"], 2);
 }
+
+#[test]
+fn a_pace_that_nobody_told_is_found_and_kept() {
+    let server = Server::open(Behaviour {
+        limit: Some(Limit {
+            burst: 20,
+            per_second: 20,
+        }),
+        retry_after: RetryAfter::Absent,
+        latency: Duration::ZERO..Duration::ZERO,
+        seed: 1,
+    });
+    let scene = Scene::calling(&server);
+    // Ten calls at a time: some have passed before one is refused. Whoever waited on this ladder would wait for ten minutes.
+    let ladder = "[deferral]\nladder_ms = [600000]\n";
+    scene.write("adjourn.toml", &format!("{}{ladder}", settings(&server.base_url(), "")));
+    let jobs: Vec<_> = (0..80).map(|number| job("t", &format!("job-{number}"))).collect();
+    scene.adjourn_with(&["send"], &lines(&jobs)).ok();
+    scene.adjourn(&["run", "--until-idle"]).ok();
+    assert_eq!(scene.status()["done"], 80);
+    let (accepted, refused) = server.books().counts();
+    assert_eq!(accepted, 80);
+    assert!(
+        refused > 0 && refused <= 40,
+        "{refused} of {} calls were refused",
+        accepted + refused
+    );
+}
