@@ -16,9 +16,8 @@ pub struct FoundPace;
 impl FindPace for FoundPace {
     fn pacer(&self, _scope: &ScopeKey) -> Box<dyn Pacer> {
         // How often a job is called is the worker's business: the strategy never gives up.
-        let rungs = [1, 3, 10, 30, 60, 180].map(Duration::from_secs).to_vec();
         Box::new(ByEvidence {
-            evidence: Evidence::new(Ladder::new(rungs, u32::MAX)),
+            evidence: Evidence::new(Ladder::plain(u32::MAX)),
             in_flight: HashMap::new(),
             passed: false,
             engaged: false,
@@ -41,16 +40,9 @@ fn moment(at: Timestamp) -> Moment {
     Moment::after(at.since(Timestamp::EPOCH))
 }
 
-/// Rounded up to a millisecond, so that nothing starts early.
+/// A part of a millisecond counts as a whole one, so that nothing starts early.
 fn timestamp(at: Moment) -> Timestamp {
-    let span = at.since(Moment::ORIGIN);
-    let whole = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-    Timestamp::EPOCH
-        + if span > whole {
-            whole + Duration::from_millis(1)
-        } else {
-            whole
-        }
+    Timestamp::EPOCH + at.since(Moment::ORIGIN)
 }
 
 impl Pacer for ByEvidence {

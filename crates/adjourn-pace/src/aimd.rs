@@ -7,6 +7,7 @@
 use crate::{
     Answer, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn,
     fixed::{interval, on_its_own},
+    starts::Starts,
 };
 
 /// What a decrease leaves.
@@ -67,8 +68,7 @@ impl Throttle {
 pub struct Aimd {
     configured: f64,
     throttle: Throttle,
-    next_at: Moment,
-    started: u64,
+    starts: Starts,
     ladder: Ladder,
 }
 
@@ -79,8 +79,7 @@ impl Aimd {
         Self {
             configured: per_second,
             throttle: Throttle::default(),
-            next_at: Moment::ORIGIN,
-            started: 0,
+            starts: Starts::default(),
             ladder,
         }
     }
@@ -92,27 +91,16 @@ impl Strategy for Aimd {
     }
 
     fn turn(&mut self, now: Moment) -> Turn {
-        if self.next_at > now {
-            Turn::At(self.next_at)
-        } else {
-            Turn::Now
-        }
+        self.starts.turn(now)
     }
 
     fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
-        self.started += 1;
-        self.next_at = self.next_at.max(now) + interval(self.configured * self.throttle.share());
-        Ticket {
-            sent_at: now,
-            number: self.started,
-            tries,
-        }
+        let interval = interval(self.configured * self.throttle.share());
+        self.starts.start(tries, interval, now)
     }
 
     fn unmade(&mut self, ticket: Ticket, _now: Moment) {
-        if ticket.number == self.started {
-            self.next_at = self.next_at - interval(self.configured * self.throttle.share());
-        }
+        self.starts.unmade(ticket);
     }
 
     fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use crate::{Answer, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn};
+use crate::{Answer, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn, starts::Starts};
 
 /// One call each interval.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     interval: Duration,
-    next_at: Moment,
-    started: u64,
+    starts: Starts,
     ladder: Ladder,
 }
 
@@ -19,8 +18,7 @@ impl Fixed {
     pub fn new(per_second: f64, ladder: Ladder) -> Self {
         Self {
             interval: interval(per_second),
-            next_at: Moment::ORIGIN,
-            started: 0,
+            starts: Starts::default(),
             ladder,
         }
     }
@@ -51,28 +49,15 @@ impl Strategy for Fixed {
     }
 
     fn turn(&mut self, now: Moment) -> Turn {
-        if self.next_at > now {
-            Turn::At(self.next_at)
-        } else {
-            Turn::Now
-        }
+        self.starts.turn(now)
     }
 
     fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
-        self.started += 1;
-        // Late starts are not made up for: the pace is an upper bound.
-        self.next_at = self.next_at.max(now) + self.interval;
-        Ticket {
-            sent_at: now,
-            number: self.started,
-            tries,
-        }
+        self.starts.start(tries, self.interval, now)
     }
 
     fn unmade(&mut self, ticket: Ticket, _now: Moment) {
-        if ticket.number == self.started {
-            self.next_at = self.next_at - self.interval;
-        }
+        self.starts.unmade(ticket);
     }
 
     fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {

@@ -5,20 +5,25 @@
 
 use std::time::Duration;
 
-use crate::{Answer, Chance, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn, fixed::on_its_own};
+use crate::{
+    Answer, Chance, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn, fixed::on_its_own, starts::Starts,
+};
 
 /// No pace at all; refused calls wait the rungs of a ladder.
 #[derive(Clone, Debug)]
 pub struct Independent {
     ladder: Ladder,
-    started: u64,
+    starts: Starts,
 }
 
 impl Independent {
     /// Refused and failed calls are repeated after the waits of `ladder`, or at the moment that the answer named.
     #[must_use]
     pub fn new(ladder: Ladder) -> Self {
-        Self { ladder, started: 0 }
+        Self {
+            ladder,
+            starts: Starts::default(),
+        }
     }
 }
 
@@ -32,12 +37,7 @@ impl Strategy for Independent {
     }
 
     fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
-        self.started += 1;
-        Ticket {
-            sent_at: now,
-            number: self.started,
-            tries,
-        }
+        self.starts.start(tries, Duration::ZERO, now)
     }
 
     fn unmade(&mut self, _ticket: Ticket, _now: Moment) {}
@@ -58,7 +58,7 @@ pub struct FullJitter {
     cap: Duration,
     attempts: u32,
     chance: Chance,
-    started: u64,
+    starts: Starts,
 }
 
 impl FullJitter {
@@ -70,7 +70,7 @@ impl FullJitter {
             cap,
             attempts,
             chance,
-            started: 0,
+            starts: Starts::default(),
         }
     }
 }
@@ -85,12 +85,7 @@ impl Strategy for FullJitter {
     }
 
     fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
-        self.started += 1;
-        Ticket {
-            sent_at: now,
-            number: self.started,
-            tries,
-        }
+        self.starts.start(tries, Duration::ZERO, now)
     }
 
     fn unmade(&mut self, _ticket: Ticket, _now: Moment) {}

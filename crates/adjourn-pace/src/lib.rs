@@ -12,6 +12,7 @@ mod gcra;
 mod independent;
 mod moment;
 mod spacing_gate;
+mod starts;
 mod strategy;
 
 pub use aimd::{Aimd, Throttle};
@@ -22,4 +23,4 @@ pub use gcra::{Gcra, Quota, Taken};
 pub use independent::{FullJitter, Independent};
 pub use moment::Moment;
 pub use spacing_gate::SpacingGate;
-pub use strategy::{Answer, Counter, Ladder, Next, Outcome, Strategy, Ticket, Tries, Turn};
+pub use strategy::{Answer, Counter, Ladder, Next, Outcome, PLAIN_LADDER, Strategy, Ticket, Tries, Turn};

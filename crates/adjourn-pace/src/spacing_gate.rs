@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::{Answer, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn};
+use crate::{Answer, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn, starts::Starts};
 
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
@@ -17,9 +17,7 @@ const NONE_BELOW: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug)]
 pub struct SpacingGate {
     gap: Duration,
-    next_at: Moment,
-    paused_until: Moment,
-    started: u64,
+    starts: Starts,
     /// Refusals of calls up to this one are no news.
     changed_at: u64,
     refusals: u32,
@@ -35,9 +33,7 @@ impl SpacingGate {
     pub fn new(ladder: Ladder) -> Self {
         Self {
             gap: Duration::ZERO,
-            next_at: Moment::ORIGIN,
-            paused_until: Moment::ORIGIN,
-            started: 0,
+            starts: Starts::default(),
             changed_at: 0,
             refusals: 0,
             open: false,
@@ -57,20 +53,19 @@ impl SpacingGate {
         }
         let news = ticket.number > self.changed_at;
         if news {
-            self.changed_at = self.started;
+            self.changed_at = self.starts.count();
             self.refusals += 1;
             self.gap = (self.gap * 2).clamp(FIRST, LONGEST);
-            self.next_at = self.next_at.max(now + self.gap);
+            self.starts.hold_until(now + self.gap);
         }
         if self.refusals >= self.most_refusals(answer.retry_at.is_some()) {
             // The pause that this refusal asks for is not kept: when the circuit closes, it is long over.
             self.open = true;
-            self.paused_until = now;
-            self.next_at = now;
+            self.starts.release(now);
             return Next::GiveUp;
         }
         if let Some(at) = answer.retry_at {
-            self.paused_until = self.paused_until.max(at);
+            self.starts.hold_until(at);
         }
         // While others pass, a refusal is not this job's fault, up to as many times as it may be called at all.
         let progressed = self.progress >= ticket.number;
@@ -91,28 +86,15 @@ impl Strategy for SpacingGate {
     }
 
     fn turn(&mut self, now: Moment) -> Turn {
-        let at = self.next_at.max(self.paused_until);
-        if at > now && !self.open {
-            Turn::At(at)
-        } else {
-            Turn::Now
-        }
+        if self.open { Turn::Now } else { self.starts.turn(now) }
     }
 
     fn started(&mut self, tries: Tries, now: Moment) -> Ticket {
-        self.started += 1;
-        self.next_at = self.next_at.max(now) + self.gap;
-        Ticket {
-            sent_at: now,
-            number: self.started,
-            tries,
-        }
+        self.starts.start(tries, self.gap, now)
     }
 
     fn unmade(&mut self, ticket: Ticket, _now: Moment) {
-        if ticket.number == self.started {
-            self.next_at = self.next_at - self.gap;
-        }
+        self.starts.unmade(ticket);
     }
 
     fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
@@ -120,7 +102,7 @@ impl Strategy for SpacingGate {
             Outcome::Passed => {
                 self.open = false;
                 self.refusals = 0;
-                self.progress = self.started;
+                self.progress = self.starts.count();
                 self.gap = self.gap.mul_f64(0.9);
                 if self.gap < NONE_BELOW {
                     self.gap = Duration::ZERO;

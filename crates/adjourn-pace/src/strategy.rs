@@ -135,6 +135,12 @@ impl Ladder {
         Self { rungs, attempts }
     }
 
+    /// The waits of [`PLAIN_LADDER`] between at most `attempts` calls.
+    #[must_use]
+    pub fn plain(attempts: u32) -> Self {
+        Self::new(PLAIN_LADDER.to_vec(), attempts)
+    }
+
     /// How many calls a job has.
     #[must_use]
     pub fn attempts(&self) -> u32 {
@@ -156,9 +162,19 @@ impl Ladder {
     }
 }
 
+/// The plain ladder: what is waited for where nobody names a time and no pace is known.
+pub const PLAIN_LADDER: [Duration; 6] = [
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+    Duration::from_secs(60),
+    Duration::from_secs(180),
+];
+
 impl Default for Ladder {
-    /// 1, 3, 10, 30, 60 and 180 s between seven calls.
+    /// [`PLAIN_LADDER`] between seven calls.
     fn default() -> Self {
-        Self::new([1, 3, 10, 30, 60, 180].map(Duration::from_secs).to_vec(), 7)
+        Self::plain(7)
     }
 }

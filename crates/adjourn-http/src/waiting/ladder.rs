@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use adjourn_core::{Kind, Signal, Timestamp};
+use adjourn_pace::PLAIN_LADDER;
 
 use super::Pause;
 
@@ -25,7 +26,7 @@ impl Default for WaitPolicy {
     /// 1, 3, 10, 30, 60 and 180 s.
     fn default() -> Self {
         Self {
-            backoff: [1, 3, 10, 30, 60, 180].map(Duration::from_secs).to_vec(),
+            backoff: PLAIN_LADDER.to_vec(),
             min_retry_after: Duration::ZERO,
         }
     }

@@ -21,8 +21,9 @@ const SLOWER: f64 = 1.3;
 const NOISE: f64 = 0.34;
 /// The same where refusals are known to come whatever the pace is.
 const NOISY: f64 = 0.5;
-/// Successes that prove it.
+/// Successes that prove it, and so many in flight as are allowed then.
 const PROVEN: u64 = 30;
+const WIDE: f64 = 64.0;
 /// Successes between two refusals that make a measurement without closing.
 const ENOUGH: f64 = 3.0;
 /// No pace is faster, in calls a second: what would be is none.
@@ -160,7 +161,7 @@ impl Evidence {
         self.fits(|gaps| gaps.pass(gap));
         if closed.questions <= 1 && self.noisy.is_some_and(|since| self.passed - since >= PROVEN) {
             self.noisy = Some(self.passed);
-            self.mode = Mode::Open { window: 64.0 };
+            self.mode = Mode::Open { window: WIDE };
         } else if closed.questions <= 1 {
             self.noisy = None;
             self.bracket.empty(closed.since, self.passed - 1);
@@ -208,8 +209,8 @@ impl Evidence {
                 self.ask_later(closed, ticket, now);
                 false
             }
-            _ if stale => false,
             Mode::Closed(_) => false,
+            _ if stale => false,
             Mode::Second { span } => {
                 let gap = self.gap(ticket);
                 self.only_tokens(span, gap, now);
@@ -236,15 +237,12 @@ impl Evidence {
     }
 
     fn refused_while_nothing_passes(&mut self, ticket: Ticket, now: Moment) -> bool {
-        match self.mode {
-            Mode::Closed(closed) => {
-                if closed.asked == Some(ticket.number) {
-                    self.ask_later(closed, ticket, now);
-                }
+        if let Mode::Closed(closed) = self.mode {
+            if closed.asked == Some(ticket.number) {
+                self.ask_later(closed, ticket, now);
             }
-            Mode::Open { .. } | Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold | Mode::Shared { .. } => {
-                self.close(now)
-            }
+        } else {
+            self.close(now);
         }
         false
     }
@@ -313,19 +311,20 @@ impl Evidence {
     /// After a closure some calls passed and then no more: so many tokens had come in that time.
     fn only_tokens(&mut self, span: f64, gap: f64, now: Moment) {
         let tokens = count(self.bracket.passed_since_first(self.passed)) + 1.0;
+        let measured = tokens / span;
         self.hold();
         if self.shared {
-            let pace = (tokens / span).max(self.pace / 2.0);
+            let pace = measured.max(self.pace * HALVED);
             self.share();
             self.set_pace(pace);
             return;
         }
         // A bucket of the rate that was proven before is never closed so long: it has fallen, or others draw from it.
         if self.pace.is_finite() && self.held {
-            self.bracket.guess((tokens / span).max(self.pace * HALVED));
+            self.bracket.guess(measured.max(self.pace * HALVED));
             self.gaps = None;
         } else {
-            self.bracket.guess(tokens / span);
+            self.bracket.guess(measured);
         }
         if tokens > 1.0 {
             self.gaps = None;
@@ -335,9 +334,8 @@ impl Evidence {
             // So long a closure may be a window's, or others' doing: from here on faster with each success.
             self.gaps = None;
             self.mode = Mode::growing(self.passed);
-            let pace = self.bracket.pace();
             self.raised_at = self.started;
-            self.set_pace(pace);
+            self.set_pace(self.bracket.pace());
             return;
         }
         self.fits(|gaps| gaps.refuse(gap));
@@ -355,13 +353,11 @@ impl Evidence {
                 self.keep(now);
                 if self.in_flight == 0 {
                     self.tests_gap = false;
-                    self.next_at = self.last_passed + Duration::from_secs_f64(gaps.safe().min(1.0 / SLOWEST));
+                    self.next_at = self.last_passed + kept(gaps.safe());
                 }
                 return false;
             }
-            self.bracket.refused(self.pace, now, self.passed);
-            self.slowed_at = self.started;
-            self.keep(now);
+            self.measure(now);
             return false;
         }
         let unexplained = self.bracket.unexplained(now, self.passed);
@@ -370,7 +366,7 @@ impl Evidence {
             if self.strays >= STRAYS {
                 // They come whatever the pace is.
                 self.noisy = Some(self.passed);
-                self.mode = Mode::Open { window: 64.0 };
+                self.mode = Mode::Open { window: WIDE };
                 self.gaps = None;
                 self.recent = Recent::default();
             }
@@ -389,10 +385,15 @@ impl Evidence {
         if unexplained {
             self.bracket.fallen();
         }
+        self.measure(now);
+        false
+    }
+
+    /// The refusal bounds the rate anew, and its pace is kept from now on.
+    fn measure(&mut self, now: Moment) {
         self.slowed_at = self.started;
         self.bracket.refused(self.pace, now, self.passed);
         self.keep(now);
-        false
     }
 
     fn share(&mut self) {
@@ -430,16 +431,12 @@ impl Evidence {
         self.tests_gap = false;
         match &self.gaps {
             Some(gaps) => {
-                self.pace = (1.0 / gaps.safe()).clamp(SLOWEST, FASTEST);
+                let (safe, shorter) = (gaps.safe(), gaps.next(self.dear));
+                self.pace = (1.0 / safe).clamp(SLOWEST, FASTEST);
+                let after = |gap| self.last_start + kept(gap);
                 // A test that would come too late tests nothing.
-                let in_time = self.last_start + Duration::from_secs_f64(gaps.next(self.dear).min(1.0 / SLOWEST)) >= now;
-                self.tests_gap = self.tested_by.is_none() && gaps.next(self.dear) < gaps.safe() && in_time;
-                let gap = if self.tests_gap {
-                    gaps.next(self.dear)
-                } else {
-                    gaps.safe()
-                };
-                self.next_at = self.last_start + Duration::from_secs_f64(gap.min(1.0 / SLOWEST));
+                self.tests_gap = self.tested_by.is_none() && shorter < safe && after(shorter) >= now;
+                self.next_at = after(if self.tests_gap { shorter } else { safe });
             }
             None => self.set_pace(self.bracket.pace()),
         }
@@ -461,6 +458,11 @@ impl Evidence {
             spent: true,
         }
     }
+}
+
+/// A gap of so many seconds, and no longer than the slowest pace has.
+fn kept(gap: f64) -> Duration {
+    Duration::from_secs_f64(gap.min(1.0 / SLOWEST))
 }
 
 pub(super) fn doubled(first: Duration, times: u32) -> Duration {

@@ -74,7 +74,9 @@ pub struct Evidence {
     dear: bool,
     /// When the first call passed since the last closure.
     opened_at: Moment,
+    /// Whether a pace has been held before, so that a closure says less of the rate than that pace does.
     held: bool,
+    /// Whether others were found to draw from the limit, closures in between included.
     shared: bool,
     strays: u32,
     counter: Option<Counter>,

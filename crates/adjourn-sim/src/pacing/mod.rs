@@ -62,23 +62,21 @@ pub fn ideal(scenario: &Scenario, seed: u64) -> Duration {
 /// How long what a scenario is compared with takes.
 #[must_use]
 pub fn reference(scenario: &Scenario, seed: u64) -> Duration {
-    let ladder = |scenario: &Scenario, rungs: &[u64]| {
-        let rungs: Vec<Duration> = rungs.iter().copied().map(Duration::from_secs).collect();
-        let ladder = Ladder::new(rungs, scenario.max_attempts);
+    let on_its_own = |scenario: &Scenario, ladder: Ladder| {
         let make = |_| -> Box<dyn Strategy> { Box::new(Independent::new(ladder.clone())) };
         run::run(scenario, &Pacers::Each(&make), seed, None).makespan
     };
     match scenario.must.against {
         Against::Limit => ideal(scenario, seed),
-        Against::Independent => ladder(scenario, &[1, 2, 4]),
-        Against::Ladder => ladder(scenario, &[1, 3, 10, 30, 60, 180]),
+        Against::Independent => on_its_own(scenario, strategies::each_alone(scenario)),
+        Against::Ladder => on_its_own(scenario, Ladder::plain(scenario.max_attempts)),
         Against::Patient => {
             let alone = Scenario {
                 jobs: 1,
                 processes: 1,
                 ..scenario.clone()
             };
-            ladder(&alone, &[1, 3, 10, 30, 60, 180])
+            on_its_own(&alone, Ladder::plain(scenario.max_attempts))
         }
     }
 }

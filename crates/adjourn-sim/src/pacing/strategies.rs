@@ -39,10 +39,7 @@ pub const STRATEGIES: [Named; 7] = [
     Named {
         name: "independent",
         about: "each job retries on its own after 1, 2, 4, 4, ... s",
-        make: Some(|scenario, _| {
-            let rungs = [1, 2, 4].map(Duration::from_secs).to_vec();
-            Box::new(Independent::new(Ladder::new(rungs, scenario.max_attempts)))
-        }),
+        make: Some(|scenario, _| Box::new(Independent::new(each_alone(scenario)))),
     },
     Named {
         name: "full-jitter",
@@ -64,9 +61,14 @@ pub const STRATEGIES: [Named; 7] = [
     },
 ];
 
-fn ladder(scenario: &Scenario) -> Ladder {
-    let rungs = [1, 3, 10, 30, 60, 180].map(Duration::from_secs).to_vec();
+/// What each job waits that retries on its own.
+pub(super) fn each_alone(scenario: &Scenario) -> Ladder {
+    let rungs = [1, 2, 4].map(Duration::from_secs).to_vec();
     Ladder::new(rungs, scenario.max_attempts)
+}
+
+fn ladder(scenario: &Scenario) -> Ladder {
+    Ladder::plain(scenario.max_attempts)
 }
 
 /// Calls a second that the limits let pass in the long run, at the start of the scenario.
