@@ -161,7 +161,7 @@ impl<'w> Books<'w> {
         }));
     }
 
-    pub(super) fn answered(&mut self, _process: usize, job: u32, _sent_at: Moment, answer: &Answer, _now: Moment) {
+    pub(super) fn answered(&mut self, job: u32, answer: &Answer) {
         self.in_flight -= 1;
         if let Some(told) = self.told.get_mut(place(job)) {
             *told = answer.retry_at;
@@ -194,7 +194,7 @@ impl<'w> Books<'w> {
         self.see(Seen::Ended { at: now, done: false });
     }
 
-    pub(super) fn close(mut self, _now: Moment, calls: u64) -> Run {
+    pub(super) fn close(mut self) -> Run {
         self.latencies.sort_unstable();
         let at = |hundredth: usize| {
             let last = self.latencies.len().saturating_sub(1);
@@ -209,7 +209,6 @@ impl<'w> Books<'w> {
             lost: u32::try_from(lost).unwrap_or(u32::MAX),
             makespan: self.ended_at.since(Moment::ORIGIN),
             last_done: self.last_done.since(Moment::ORIGIN),
-            calls,
             p50,
             p99,
             fairness: jain(&self.of_process),

@@ -1,8 +1,8 @@
 //! One scenario under one strategy, from its first call to its end, in virtual time.
 
 use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap},
+    cmp::{Ordering, Reverse},
+    collections::{BTreeMap, BinaryHeap, VecDeque},
     time::Duration,
 };
 
@@ -35,7 +35,7 @@ pub(super) enum Pacers<'a> {
 pub(super) fn run<'a>(scenario: &'a Scenario, pacers: &Pacers<'_>, seed: u64, watch: Watch<'a>) -> Run {
     let mut stage = Stage::new(scenario, pacers, seed, watch);
     stage.play();
-    stage.books.close(stage.now, stage.server.arrived)
+    stage.books.close()
 }
 
 struct Stage<'a> {
@@ -52,13 +52,13 @@ struct Stage<'a> {
 
 struct Process {
     strategy: Option<Box<dyn Strategy>>,
-    fresh: std::collections::VecDeque<u32>,
+    fresh: VecDeque<u32>,
     retries: BTreeMap<(Moment, u64), (u32, Tries)>,
     in_flight: u32,
     wakes_at: Option<Moment>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Event {
     at: Moment,
     sequence: u64,
@@ -66,59 +66,38 @@ struct Event {
     what: What,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Events come in the order of their moments, and those of one moment in the order in which they were planned.
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Event {}
+
+#[derive(Clone, Copy)]
 enum What {
     Wake,
     Arrive(Call),
-    Reply(Call, Said),
+    Reply(Call, Answer),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Call {
     job: u32,
-    tries: Tries,
-    sent_at: Moment,
-    number: u64,
-}
-
-/// An answer on its way.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
-    status: u8,
-    retry_at: Option<Moment>,
-    counter: Option<(Option<u64>, u64, Moment)>,
-}
-
-impl Said {
-    fn of(answer: &Answer) -> Self {
-        Self {
-            status: match answer.outcome {
-                Outcome::Passed => 0,
-                Outcome::Refused => 1,
-                Outcome::Failed => 2,
-            },
-            retry_at: answer.retry_at,
-            counter: answer
-                .counter
-                .map(|counter| (counter.limit, counter.remaining, counter.resets_at)),
-        }
-    }
-
-    fn answer(self) -> Answer {
-        Answer {
-            outcome: match self.status {
-                0 => Outcome::Passed,
-                1 => Outcome::Refused,
-                _ => Outcome::Failed,
-            },
-            retry_at: self.retry_at,
-            counter: self.counter.map(|(limit, remaining, resets_at)| adjourn_pace::Counter {
-                limit,
-                remaining,
-                resets_at,
-            }),
-        }
-    }
+    ticket: Ticket,
 }
 
 impl<'a> Stage<'a> {
@@ -136,7 +115,7 @@ impl<'a> Stage<'a> {
                     Pacers::Each(make) => Some(make(chance.bits())),
                     Pacers::Ideal => None,
                 },
-                fresh: std::collections::VecDeque::new(),
+                fresh: VecDeque::new(),
                 retries: BTreeMap::new(),
                 in_flight: 0,
                 wakes_at: None,
@@ -192,7 +171,7 @@ impl<'a> Stage<'a> {
                     self.reply(event.process, call, &answer, ms(self.scenario.latency_ms) / 2);
                     continue;
                 }
-                What::Reply(call, said) => self.answered(event.process, call, &said.answer()),
+                What::Reply(call, answer) => self.answered(event.process, call, &answer),
             }
             if self.server.arrived > most {
                 return self.books.break_off(BrokenOff::Calls);
@@ -223,7 +202,7 @@ impl<'a> Stage<'a> {
         } else {
             Duration::ZERO
         };
-        self.push(self.now + service + way, process, What::Reply(call, Said::of(answer)));
+        self.push(self.now + service + way, process, What::Reply(call, *answer));
     }
 
     fn answered(&mut self, place: usize, call: Call, answer: &Answer) {
@@ -231,18 +210,13 @@ impl<'a> Stage<'a> {
         if answer.outcome == Outcome::Passed {
             self.server.finished();
         }
-        self.books.answered(place, call.job, call.sent_at, answer, now);
+        self.books.answered(call.job, answer);
         let Some(process) = self.processes.get_mut(place) else {
             return;
         };
         process.in_flight -= 1;
-        let ticket = Ticket {
-            sent_at: call.sent_at,
-            number: call.number,
-            tries: call.tries,
-        };
         let next = match &mut process.strategy {
-            Some(strategy) => strategy.answered(ticket, answer, now),
+            Some(strategy) => strategy.answered(call.ticket, answer, now),
             None if answer.outcome == Outcome::Passed => Next::Settled,
             None => Next::Again { at: now, spent: false },
         };
@@ -254,9 +228,10 @@ impl<'a> Stage<'a> {
             Next::Again { at, spent } => {
                 self.sequence += 1;
                 // Whatever a strategy says, no job is called before the moment that its own refusal named.
+                let before = call.ticket.tries;
                 let tries = Tries {
-                    spent: call.tries.spent.saturating_add(u32::from(spent)),
-                    free: call.tries.free.saturating_add(u32::from(!spent)),
+                    spent: before.spent.saturating_add(u32::from(spent)),
+                    free: before.free.saturating_add(u32::from(!spent)),
                 };
                 let due = at.max(answer.retry_at.unwrap_or(now)).max(now);
                 process.retries.insert((due, self.sequence), (call.job, tries));
@@ -338,16 +313,16 @@ impl<'a> Stage<'a> {
                 },
             };
             process.in_flight += 1;
-            let number = match &mut process.strategy {
-                Some(strategy) => strategy.started(tries, now).number,
-                None => 0,
+            let ticket = match &mut process.strategy {
+                Some(strategy) => strategy.started(tries, now),
+                // Who knows the limits learns nothing from answers.
+                None => Ticket {
+                    sent_at: now,
+                    number: 0,
+                    tries,
+                },
             };
-            let call = Call {
-                job,
-                tries,
-                sent_at: now,
-                number,
-            };
+            let call = Call { job, ticket };
             self.books.started(job, now);
             if self.ideal {
                 // It knows what the provider will say, so the call is decided as it leaves.
