@@ -59,10 +59,23 @@ impl Scope {
     fn tell(&mut self, started: Started, tell: impl FnOnce(&mut dyn Pacer, u64)) {
         if let (Some(pacer), Some(call)) = (&mut self.pacer, started) {
             tell(&mut **pacer, call);
-            self.gate
-                .find(pacer.interval().map(|interval| Pace { interval, burst: 1 }));
+            self.gate.find(found(&**pacer));
         }
     }
+
+    /// A call starts, at the gate and at the pacer.
+    fn start(&mut self, now: Timestamp) -> Started {
+        self.gate.start(now);
+        let pacer = self.pacer.as_mut()?;
+        let started = pacer.started(now);
+        self.gate.find(found(&**pacer));
+        Some(started)
+    }
+}
+
+/// The pace that a pacer believes in, as a gate keeps it.
+fn found(pacer: &dyn Pacer) -> Option<Pace> {
+    pacer.interval().map(|interval| Pace { interval, burst: 1 })
 }
 
 impl Gates {
@@ -151,12 +164,7 @@ impl Gates {
             return Err(closed);
         }
         self.of(terms, now, |scope| match scope.check(now) {
-            Passage::Open => {
-                scope.gate.start(now);
-                let started = scope.pacer.as_mut().map(|pacer| pacer.started(now));
-                scope.tell(started, |_, _| ());
-                Ok(started)
-            }
+            Passage::Open => Ok(scope.start(now)),
             other @ (Passage::Closed { .. } | Passage::Full) => Err(other),
         })
     }

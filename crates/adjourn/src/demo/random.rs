@@ -1,22 +1,20 @@
-//! Numbers from a seed, so that a run can be played again. SplitMix64 (Steele, Lea, Flood, 2014).
+//! Numbers from a seed, so that a run can be played again.
 
 use std::{ops::Range, time::Duration};
 
+use adjourn_pace::Chance;
+
 /// A stream of numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(Chance);
 
 impl Random {
     pub(super) fn seeded(seed: u64) -> Self {
-        Self(seed)
+        Self(Chance::of(seed))
     }
 
     pub(super) fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number below `bound`; zero for a bound of zero.
