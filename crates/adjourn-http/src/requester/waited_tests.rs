@@ -1,7 +1,5 @@
 //! Calls that wait in process: a scripted provider on the loopback, on a clock that moves when nothing else can.
 
-use std::sync::Mutex;
-
 use adjourn_core::{Kind, RateLimitError, ScopeKey, Source};
 use adjourn_worker::{Clock, VirtualClock};
 
@@ -217,50 +215,4 @@ async fn calls_wait_for_their_turn_of_the_configured_rate_and_one_refusal_pauses
     let job = HttpJob::parse(r#"{"provider":"acme","method":"GET","path":"/"}"#).unwrap();
     let answer = Allowance::worker().scope(elsewhere.call(&job, "1")).await;
     assert_eq!(answer.unwrap().outcome, Outcome::Done);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_refusal_is_told_once_by_its_budget_and_a_wait_for_a_named_moment_only_at_trace() {
-    let scene = Scene::playing(vec![hint(1), hint(1), hint(60)], "").await;
-    let lines = Lines::default();
-    let guard = tracing::subscriber::set_default(lines.clone());
-    let (refused, calls, _) = scene.call(Allowance::front_end(), "GET").await;
-    drop(guard);
-    assert_eq!((refused.unwrap_err().wait(), calls), (Some(S(60)), 3));
-    let ours: Vec<tracing::Level> = lines.0.lock().unwrap().clone();
-    let [info, trace] = [tracing::Level::INFO, tracing::Level::TRACE];
-    assert_eq!(ours, [info, trace, info, trace, info], "three refusals, two waits");
-
-    let scene = Scene::playing(vec![hint(1), hint(60)], "").await;
-    let lines = Lines::default();
-    let guard = tracing::subscriber::set_default(lines.clone());
-    let unpaced = scene.requester.clone().pacing(None);
-    let job = HttpJob::parse(r#"{"provider":"acme","method":"GET","path":"/"}"#).unwrap();
-    assert!(Allowance::front_end().scope(unpaced.call(&job, "1")).await.is_err());
-    drop(guard);
-    assert_eq!(
-        *lines.0.lock().unwrap(),
-        [trace],
-        "without one, whoever gets the refusal tells it"
-    );
-}
-
-/// Keeps the level of every event of this crate.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<tracing::Level>>>);
-
-impl tracing::Subscriber for Lines {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target().starts_with("adjourn")
-    }
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-    fn event(&self, event: &tracing::Event<'_>) {
-        self.0.lock().unwrap().push(*event.metadata().level());
-    }
-    fn enter(&self, _: &tracing::span::Id) {}
-    fn exit(&self, _: &tracing::span::Id) {}
 }

@@ -5,8 +5,6 @@ mod calls;
 #[cfg(test)]
 mod disabled;
 #[cfg(test)]
-mod events;
-#[cfg(test)]
 mod feedback;
 #[cfg(test)]
 mod finding;
