@@ -102,11 +102,11 @@ impl<'a> Body<'a> {
         begins(b"<!doctype html") || begins(b"<html") || begins(b"<head") || begins(b"<body") || begins(b"<h1")
     }
 
-    /// What it says in words that providers share; a page for people says nothing.
+    /// What it says in words that providers share; of a page for people, whether its title says that it is a limit.
     pub(super) fn said(&self) -> Said {
         *self.said.get_or_init(|| {
             if self.is_html() {
-                Said::default()
+                Said::in_title(title(self.text()))
             } else {
                 Said::in_text(self.text())
             }
@@ -116,6 +116,19 @@ impl<'a> Body<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.trim_ascii().is_empty()
     }
+}
+
+/// The title of a page, which stands at its beginning.
+fn title(page: &str) -> &str {
+    const WITHIN: usize = 4096;
+    let head = page.get(..page.floor_char_boundary(WITHIN)).unwrap_or_default();
+    let lower = head.to_ascii_lowercase();
+    let begin = lower.find("<title>").map(|at| at + "<title>".len());
+    let end = lower.find("</title>");
+    begin
+        .zip(end)
+        .and_then(|(begin, end)| head.get(begin..end))
+        .unwrap_or_default()
 }
 
 /// A refusal is no table: what has so many members is somebody's load, and building it costs more than its size.

@@ -211,7 +211,8 @@ impl<'a> Reader<'a> {
         match seen.looks(status) {
             Looks::Otherwise(kind, scope) => self.unlimited(kind, scope, ignored),
             Looks::EdgeLimited => {
-                let told = self.places.by_retry_after(true, true, ignored);
+                let told = self.places.by(&time::ORDER[..2], ignored);
+                let told = told.or_else(|| self.places.by(&time::ORDER[2..3], ignored));
                 let signal = self.signal().kind(Kind::Unknown).scope_hint(ScopeHint::Global);
                 let why = Some("a limit of the proxy before the provider");
                 Reading::new(true, self.tell(signal, told.as_ref(), why, None, ignored))

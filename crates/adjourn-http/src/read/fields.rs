@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::Unit;
+
 /// How deep and how far a body is looked through.
 pub(super) const DEEPEST: usize = 8;
 pub(super) const MOST: usize = 2000;
@@ -15,8 +17,8 @@ pub(super) enum Named {
     Wait,
     /// Milliseconds from now.
     WaitMs,
-    /// A reset: by its form and size.
-    Reset,
+    /// A moment or a span, in that unit; mostly by its form and size.
+    In(Unit),
 }
 
 /// A field that names a moment.
@@ -49,7 +51,13 @@ fn look<'v>(value: &'v Value, parent: &str, depth: usize, left: &mut usize, foun
         Value::Object(members) => {
             for (name, member) in members {
                 *left = left.saturating_sub(1);
-                if matches!(member, Value::Array(_) | Value::Object(_)) {
+                if let Some(text) = duration(name, parent, member) {
+                    found.push(Field {
+                        name: Cow::Borrowed(name),
+                        text: Cow::Owned(text),
+                        named: Named::Wait,
+                    });
+                } else if matches!(member, Value::Array(_) | Value::Object(_)) {
                     look(member, name, depth + 1, left, found);
                 } else if let Some(named) = by_name(name, parent)
                     && let Some(text) = scalar(member)
@@ -64,6 +72,18 @@ fn look<'v>(value: &'v Value, parent: &str, depth: usize, left: &mut usize, foun
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// A wait that stands in its parts, as protobuf's Duration does where a printer does not know it:
+/// `"retry_delay": {"seconds": 12, "nanos": 500000000}`.
+fn duration(name: &str, parent: &str, member: &Value) -> Option<String> {
+    let parts = member.as_object()?;
+    let seconds = scalar(parts.get("seconds")?)?;
+    if by_name(name, parent) != Some(Named::Wait) {
+        return None;
+    }
+    let nanos = parts.get("nanos").and_then(Value::as_u64).unwrap_or_default();
+    Some(format!("{seconds}.{nanos:09}")).filter(|_| nanos < 1_000_000_000)
 }
 
 /// A number or a text, as text.
@@ -107,7 +127,13 @@ pub(super) fn by_name(name: &str, parent: &str) -> Option<Named> {
         *place = byte.to_ascii_lowercase();
         length += 1;
     }
-    Some(match letters.get(..length)? {
+    let letters = letters.get(..length)?;
+    // The headers' names stand in bodies too.
+    let letters = match letters.strip_prefix(b"x") {
+        Some(name) if name.starts_with(b"rate") || name.starts_with(b"retry") => name,
+        _ => letters,
+    };
+    Some(match letters {
         b"retryafter"
         | b"retryafterseconds"
         | b"retryaftersecs"
@@ -115,31 +141,45 @@ pub(super) fn by_name(name: &str, parent: &str) -> Option<Named> {
         | b"retryafters"
         | b"retryin"
         | b"retryinseconds"
+        | b"retryinsecs"
         | b"retrydelay"
         | b"retrydelayseconds"
+        | b"retryseconds"
         | b"retrytime"
         | b"waitseconds"
+        | b"waitsecs"
+        | b"waitinseconds"
         | b"waittime"
         | b"waittimeseconds"
+        | b"waittimeinseconds"
         | b"waitfor"
         | b"secondsuntilreset"
+        | b"secondstoreset"
         | b"secondstowait"
         | b"secondsuntilretry"
+        | b"secondsuntilnextrequest"
+        | b"throttleseconds"
         | b"backoff"
         | b"backoffseconds"
         | b"cooldown"
         | b"cooldownseconds"
         | b"availablein"
+        | b"availableinseconds"
         | b"tryagainin"
+        | b"tryagaininseconds"
+        | b"tryagainafter"
         | b"ratelimitretryafter"
+        | b"quotaresetdelay"
         | b"secondsremaining" => Named::Wait,
         b"retryafterms"
         | b"retryaftermillis"
         | b"retryaftermilliseconds"
         | b"retryinms"
+        | b"retryinmilliseconds"
         | b"retrydelayms"
         | b"waitms"
         | b"waittimems"
+        | b"waitmilliseconds"
         | b"resetinms"
         | b"resetafterms"
         | b"msuntilreset"
@@ -147,36 +187,83 @@ pub(super) fn by_name(name: &str, parent: &str) -> Option<Named> {
         | b"backoffms"
         | b"cooldownms"
         | b"timetoresetms" => Named::WaitMs,
+        b"retryafterminutes" | b"retryinminutes" | b"waitminutes" | b"waittimeminutes" | b"minutesuntilreset" => {
+            Named::In(Unit::Min)
+        }
+        // A span or an epoch, which its size tells.
+        b"resetms" | b"ratelimitresetms" | b"resetatms" | b"resettimems" => Named::In(Unit::Ms),
         b"ratelimitreset"
+        | b"ratelimitresets"
         | b"ratelimitresettime"
+        | b"ratelimitresettimestamp"
         | b"ratelimitresetat"
         | b"ratelimitresetson"
+        | b"ratelimitresetin"
+        | b"ratelimitresetafter"
+        | b"ratelimitresetseconds"
+        | b"ratelimitnext"
+        | b"ratelimiteduntil"
         | b"resetat"
         | b"resetsat"
         | b"resettime"
+        | b"resettimestamp"
         | b"resetdate"
+        | b"reseton"
         | b"resetson"
         | b"resetin"
+        | b"resetsin"
         | b"resetinseconds"
+        | b"resetsinseconds"
+        | b"resetseconds"
         | b"resetafter"
+        | b"resetafterseconds"
         | b"retryat"
+        | b"retryafterat"
+        | b"retryafterdate"
+        | b"retryaftertime"
+        | b"retryaftertimestamp"
+        | b"retrytimestamp"
+        | b"retrynotbefore"
+        | b"recommendedretrytime"
         | b"nextretryat"
+        | b"nextretrytime"
         | b"nextallowedat"
+        | b"nextallowedtime"
+        | b"nextaccesstime"
+        | b"nextattemptat"
+        | b"nextavailableat"
+        | b"nextavailabletime"
+        | b"nextrequestat"
+        | b"nextrequesttime"
+        | b"nextreset"
+        | b"nextresetat"
+        | b"nextresettime"
         | b"availableat"
         | b"nextvalidrequestdate"
         | b"quotaresetat"
+        | b"quotaresetsat"
+        | b"quotaresetdate"
         | b"quotaresettime"
+        | b"quotaresettimestamp"
         | b"limitreset"
+        | b"limitresetat"
+        | b"limitresetsat"
+        | b"limitresettime"
         | b"ratereset"
+        | b"windowresetat"
+        | b"windowresetsat"
+        | b"waituntil"
+        | b"throttleduntil"
+        | b"banneduntil"
         | b"blockeduntil"
         | b"lockeduntil"
-        | b"timetoreset" => Named::Reset,
-        b"reset"
+        | b"timetoreset" => Named::In(Unit::Auto),
+        b"reset" | b"resets"
             if ["limit", "rate", "quota", "throttl", "error"]
                 .iter()
                 .any(|word| contains(parent, word)) =>
         {
-            Named::Reset
+            Named::In(Unit::Auto)
         }
         _ => return None,
     })
@@ -207,8 +294,8 @@ mod tests {
         assert!(has("retry_after", "64.57", Named::Wait));
         assert!(has("retryDelay", "34.07s", Named::Wait));
         assert!(has("retryAfterMs", "250", Named::WaitMs));
-        assert!(has("RateLimitResetTime", "2026-07-10T20:38:49Z", Named::Reset));
-        assert!(has("reset", "1783714457", Named::Reset));
+        assert!(has("RateLimitResetTime", "2026-07-10T20:38:49Z", Named::In(Unit::Auto)));
+        assert!(has("reset", "1783714457", Named::In(Unit::Auto)));
         assert!(
             found
                 .iter()
@@ -216,6 +303,38 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(found.len(), 6);
+    }
+
+    #[test]
+    fn fields_in_other_units_under_headers_names_and_in_parts() {
+        let unit = |name: &str| by_name(name, "");
+        for (name, expected) in [
+            ("X-RateLimit-Reset", Some(Named::In(Unit::Auto))),
+            ("x-retry-after", Some(Named::Wait)),
+            ("recommendedRetryTime", Some(Named::In(Unit::Auto))),
+            ("rateLimitNext", Some(Named::In(Unit::Auto))),
+            ("quotaResetDelay", Some(Named::Wait)),
+            ("resetMs", Some(Named::In(Unit::Ms))),
+            ("retry_after_minutes", Some(Named::In(Unit::Min))),
+            ("ThrottleSeconds", Some(Named::Wait)),
+            ("xreset", None),
+            ("occurredAt", None),
+        ] {
+            assert_eq!(unit(name), expected, "{name}");
+        }
+        for (body, expected) in [
+            (
+                json!({"retry_delay": {"seconds": 12, "nanos": 500_000_000}}),
+                Some("12.500000000"),
+            ),
+            (json!({"retryDelay": {"seconds": "37"}}), Some("37.000000000")),
+            (json!({"retryDelay": {"nanos": 1}}), None),
+            (json!({"retryDelay": {"seconds": 1, "nanos": 1_000_000_000}}), None),
+            (json!({"delay": {"seconds": 12}}), None),
+        ] {
+            let found = moments(&body);
+            assert_eq!(found.first().map(|field| &*field.text), expected, "{body}");
+        }
     }
 
     #[test]

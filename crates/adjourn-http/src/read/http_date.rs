@@ -21,7 +21,10 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     }
     // A dash stands in the one form whose year has two digits, which needs to know the century.
     let two_digits = if text.contains('-') { rfc_850(text, now) } else { None };
-    two_digits.or_else(|| standard(text)).or_else(|| loose(text))
+    two_digits
+        .or_else(|| standard(text))
+        .or_else(|| loose(text))
+        .or_else(|| javascript(text))
 }
 
 /// Whether a text is a weekday's name, whole or in three letters.
@@ -104,11 +107,22 @@ fn rfc_850(text: &str, now: Timestamp) -> Option<Timestamp> {
 
 fn loose(text: &str) -> Option<Timestamp> {
     let (day, rest) = text.split_once(',')?;
-    if is_weekday(day) {
-        rfc_2822(rest.trim_ascii())
-    } else {
-        None
+    if !is_weekday(day) {
+        return None;
     }
+    let rest = rest.trim_ascii();
+    // That standard knows the zone by its older name alone.
+    match rest.strip_suffix("UTC") {
+        Some(bare) => rfc_2822(&[bare, "GMT"].concat()),
+        None => rfc_2822(rest),
+    }
+}
+
+/// `Fri Jul 10 2026 22:13:49 GMT+0200 (Central European Summer Time)`, which a date of JavaScript is as text.
+fn javascript(text: &str) -> Option<Timestamp> {
+    let (text, _) = text.split_once(" (").unwrap_or((text, ""));
+    let at = DateTime::parse_from_str(text, "%a %b %d %Y %H:%M:%S GMT%z").ok()?;
+    Some(Timestamp::from_unix_ms(at.timestamp_millis()))
 }
 
 fn rfc_2822(text: &str) -> Option<Timestamp> {
@@ -144,6 +158,23 @@ mod tests {
             ("Sun, +6 Nov 1994 08:49:37 GMT", None),
         ] {
             assert_eq!(preferred(text), expected.and_then(Timestamp::parse), "{text}");
+        }
+    }
+
+    #[test]
+    fn forms_that_are_no_http_date() {
+        for (text, expected) in [
+            ("Fri, 10 Jul 2026 21:10:00 UTC", Some("2026-07-10T21:10:00Z")),
+            ("Fri, 10 Jul 2026 23:10:00 +0200", Some("2026-07-10T21:10:00Z")),
+            (
+                "Fri Jul 10 2026 23:10:00 GMT+0200 (Central European Summer Time)",
+                Some("2026-07-10T21:10:00Z"),
+            ),
+            ("Fri Jul 10 2026 21:10:00 GMT+0000", Some("2026-07-10T21:10:00Z")),
+            ("Fri Jul 10 2026 21:10:00", None),
+            ("Fri, 10 Jul 2026 21:10:00 XUTC", None),
+        ] {
+            assert_eq!(parse(text, now()), expected.and_then(Timestamp::parse), "{text}");
         }
     }
 

@@ -3,7 +3,10 @@
 use adjourn_core::{Kind, ScopeHint};
 use http::{HeaderMap, header};
 
-use super::{body::Body, phrases::Said};
+use super::{
+    body::Body,
+    phrases::{self, Said},
+};
 
 /// What a response is that no rule knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +57,8 @@ impl Seen<'_> {
                 Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account)
             }
             403 | 429 if self.is_disabled() => Looks::Otherwise(Kind::AccountDisabled, ScopeHint::Account),
-            // A conflict on one record: no limit, but the same call may do soon.
+            // A conflict on one record: no limit, but the same call may do soon, unless what it would make is there already.
+            409 if self.is_there_already() => NOTHING,
             409 | 423 => Looks::Otherwise(Kind::Concurrency, ScopeHint::Endpoint),
             _ => NOTHING,
         }
@@ -65,18 +69,40 @@ impl Seen<'_> {
         self.said.disabled && !self.names_moment
     }
 
-    /// A page for people where a program was answered, from a server that is known to stand at the edge.
+    fn is_there_already(&self) -> bool {
+        let text = phrases::head(self.body.text()).to_ascii_lowercase();
+        ["already exist", "already_exist", "alreadyexist", "duplicate"]
+            .iter()
+            .any(|words| text.contains(words))
+    }
+
+    /// A page for people where a program was answered, or the edge's own error, from a server that is known to stand there.
     fn is_edge(&self) -> bool {
+        if self.is_page() {
+            return self.is_by_edge();
+        }
+        // Most answers name no server: what is cheap to know is asked first.
+        self.server().eq_ignore_ascii_case("cloudflare") && self.body.text().contains("\"cloudflare_error\"")
+    }
+
+    fn server(&self) -> &str {
+        self.headers
+            .get(header::SERVER)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    fn is_page(&self) -> bool {
         let content = self
             .headers
             .get(header::CONTENT_TYPE)
             .and_then(|value| value.to_str().ok());
-        let page = self.body.is_html()
+        self.body.is_html()
             || content.is_some_and(|content| content.starts_with("text/html"))
-            || self.body.text().starts_with("error code: 1");
-        if !page {
-            return false;
-        }
+            || self.body.text().starts_with("error code: 1")
+    }
+
+    fn is_by_edge(&self) -> bool {
         const EDGES: [&str; 9] = [
             "cloudflare",
             "cloudfront",
@@ -88,12 +114,7 @@ impl Seen<'_> {
             "awselb",
             "sucuri",
         ];
-        let server = self
-            .headers
-            .get(header::SERVER)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default();
-        let server = server.to_ascii_lowercase();
+        let server = self.server().to_ascii_lowercase();
         EDGES.iter().any(|edge| server.contains(edge))
             || ["cf-ray", "x-amz-cf-id", "x-iinfo", "x-sucuri-id", "x-akamai-request-id"]
                 .iter()

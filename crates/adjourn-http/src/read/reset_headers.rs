@@ -63,7 +63,33 @@ pub(super) fn buckets<'a>(
     for group in groups.iter() {
         group.buckets(contract, clock, ignored, &mut buckets);
     }
+    if buckets.len() > 1 {
+        share(&mut buckets);
+    }
     buckets
+}
+
+/// A limit of which nothing remains and that has no reset of its own has the one that stands alone:
+/// `x-rate-limit-requests-left: 0` beside `x-rate-limit-time-reset-ms`. Not where the names say that they are different limits,
+/// and not where a contract says what belongs together.
+fn share(buckets: &mut Vec<Bucket<'_>>) {
+    let lacks =
+        |bucket: &Bucket<'_>| bucket.window.is_none() && bucket.reset.is_none() && bucket.is_exhausted() == Some(true);
+    if !buckets.iter().any(lacks) {
+        return;
+    }
+    let alone = |bucket: &Bucket<'_>| {
+        let named = bucket.window.is_some() || kind_by_name(&bucket.name) != Kind::Unknown;
+        bucket.reset.is_some() && bucket.is_exhausted().is_none() && !named
+    };
+    let mut shared = buckets.iter().filter(|bucket| alone(bucket));
+    let (Some(reset), None) = (shared.next().and_then(|bucket| bucket.reset.clone()), shared.next()) else {
+        return;
+    };
+    buckets.retain(|bucket| !alone(bucket));
+    for bucket in buckets.iter_mut().filter(|bucket| lacks(bucket)) {
+        bucket.reset = Some(reset.clone());
+    }
 }
 
 fn lists(entry: &LimitHeaders, name: &str) -> bool {
@@ -265,13 +291,18 @@ fn by_name(name: &str) -> Option<(Role, Unit, String)> {
             "limit" if of_rate => {}
             "retry" => return None,
             "remaining" | "left" | "available" if role.is_none() => role = Some(Role::Remaining),
-            "reset" | "resets" | "resettime" if role.is_none() => role = Some(Role::Reset),
-            "resetafter" if role.is_none() => {
+            "reset" | "resets" | "resettime" | "resetat" | "resetsat" | "reseton" | "resetson" | "next"
+                if role.is_none() =>
+            {
+                role = Some(Role::Reset);
+            }
+            "resetafter" | "resetin" | "resetsin" | "wait" if role.is_none() => {
                 role = Some(Role::Reset);
                 unit = Unit::S;
             }
             "used" | "usage" | "consumed" | "current" if role.is_none() => role = Some(Role::Used),
-            "after" | "in" if role == Some(Role::Reset) => unit = Unit::S,
+            "after" | "in" | "seconds" | "secs" if role == Some(Role::Reset) => unit = Unit::S,
+            "minutes" | "mins" if role == Some(Role::Reset) => unit = Unit::Min,
             "ms" | "milliseconds" | "millis" if role == Some(Role::Reset) => unit = Unit::Ms,
             "at" | "time" | "on" | "date" | "epoch" | "timestamp" | "utc" if role == Some(Role::Reset) => {}
             "limit" | "max" | "total" | "quota" if !limit => limit = true,
@@ -371,6 +402,13 @@ mod tests {
             ("x-sib-ratelimit-reset", Role::Reset, Unit::Auto, "sib"),
             ("x-daylimit-remaining", Role::Remaining, Unit::Auto, "daylimit"),
             ("ratelimit-resets-at", Role::Reset, Unit::Auto, ""),
+            ("x-ratelimit-reset-seconds", Role::Reset, Unit::S, ""),
+            ("x-ratelimit-reset-minutes", Role::Reset, Unit::Min, ""),
+            ("x-mws-quota-resetson", Role::Reset, Unit::Auto, "mws"),
+            ("x-ratelimit-next", Role::Reset, Unit::Auto, ""),
+            ("x-throttle-wait-seconds", Role::Reset, Unit::S, "throttle"),
+            ("x-rate-limit-time-reset-ms", Role::Reset, Unit::Ms, "time"),
+            ("x-ratelimit-remaining-second", Role::Remaining, Unit::Auto, "second"),
             ("x-quota-used", Role::Used, Unit::Auto, ""),
             ("throttle-remaining", Role::Remaining, Unit::Auto, "throttle"),
         ] {

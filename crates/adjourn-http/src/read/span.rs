@@ -1,7 +1,7 @@
-//! Spans in words and units: `1h2m3.5s`, `41.724s`, `2 minutes`, `PT30S`.
+//! Spans in words and units: `1h2m3.5s`, `41.724s`, `2 minutes`, `PT30S`; and as a clock shows them: `22.14:18:12`.
 
 /// The units, in milliseconds as a fraction (per, of), longest names first.
-const UNITS: [(&str, u64, u64); 29] = [
+const UNITS: [(&str, u64, u64); 31] = [
     ("milliseconds", 1, 1),
     ("microseconds", 1, 1000),
     ("millisecond", 1, 1),
@@ -15,7 +15,9 @@ const UNITS: [(&str, u64, u64); 29] = [
     ("hours", 3_600_000, 1),
     ("msecs", 1, 1),
     ("hour", 3_600_000, 1),
+    ("weeks", 604_800_000, 1),
     ("days", 86_400_000, 1),
+    ("week", 604_800_000, 1),
     ("secs", 1000, 1),
     ("mins", 60_000, 1),
     ("hrs", 3_600_000, 1),
@@ -58,6 +60,29 @@ pub(super) fn millis(text: &str) -> Option<u64> {
         }
     }
     (parts > 0).then_some(sum)
+}
+
+/// The milliseconds of `hours:minutes:seconds`, with days before a point as .NET prints them; none unless all of the text is
+/// one. Only where it is known that the text is no time of day.
+pub(super) fn clock(text: &str) -> Option<u64> {
+    let (hours, rest) = text.split_once(':')?;
+    let (minutes, seconds) = rest.split_once(':')?;
+    let (days, hours) = hours.split_once('.').unwrap_or(("0", hours));
+    // Only the seconds may be broken.
+    if hours.contains('.') || minutes.contains('.') {
+        return None;
+    }
+    let parts = [
+        (days, (86_400_000, 1)),
+        (hours, (3_600_000, 1)),
+        (minutes, (60_000, 1)),
+        (seconds, (1000, 1)),
+    ];
+    let mut sum = 0_u64;
+    for (number, unit) in parts {
+        sum = sum.saturating_add(part(number, unit)?);
+    }
+    Some(sum)
 }
 
 /// The unit that a text begins with, and what follows; a letter after it would make it another word.
@@ -103,6 +128,7 @@ mod tests {
             ("1ns", Some(1)),
             ("0s", Some(0)),
             ("1d", Some(86_400_000)),
+            ("2 weeks", Some(1_209_600_000)),
             ("2 minutes", Some(120_000)),
             ("1 hour, 2 minutes and 3 seconds", Some(3_723_000)),
             ("30 Seconds", Some(30_000)),
@@ -120,6 +146,23 @@ mod tests {
             ("PT", None),
         ] {
             assert_eq!(millis(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn spans_as_a_clock_shows_them() {
+        for (text, expected) in [
+            ("00:00:17", Some(17_000)),
+            ("5:03:23.5", Some(18_203_500)),
+            ("22.14:18:12", Some(1_952_292_000)),
+            ("99999999999.00:00:00", Some(u64::MAX)),
+            ("14:18", None),
+            ("1.2.14:18:12", None),
+            ("-1:00:00", None),
+            ("::", None),
+            ("", None),
+        ] {
+            assert_eq!(clock(text), expected, "{text:?}");
         }
     }
 }

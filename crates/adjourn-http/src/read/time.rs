@@ -205,7 +205,7 @@ impl<'a> Places<'a> {
                 }
                 Named::WaitMs => super::number::scaled(&field.text, 0)
                     .map(|ms| self.clock.span(ms, adjourn_core::Interpretation::Delay)),
-                Named::Reset => value::moment(&field.text, Unit::Auto, &self.clock),
+                Named::In(unit) => value::moment(&field.text, unit, &self.clock),
             };
             match found {
                 None => ignored.push(Ignored::new(
@@ -235,6 +235,10 @@ impl<'a> Places<'a> {
         let text = phrases::wait(self.body.text())?;
         let found = self
             .span(text)
+            .or_else(|| {
+                let ms = span::clock(text)?;
+                Some(self.clock.span(ms, adjourn_core::Interpretation::Duration))
+            })
             .or_else(|| value::moment(text, Unit::Date, &self.clock))?;
         Some(Told {
             found,

@@ -83,8 +83,8 @@ fn by_size(text: &str, thousandths: u64, clock: &ProviderClock) -> Option<Found>
     }
 }
 
-/// Dates that come close to RFC 3339: cut to the minute, with a blank, with `UTC`, with an offset without its colon; and,
-/// where it is known that they are dates in UTC, without a zone.
+/// Dates that come close to RFC 3339: cut to the minute, with a blank, with `UTC` (behind an offset too, as Go prints it), with
+/// an offset without its colon, with the month's name; and, where it is known that they are dates in UTC, without a zone.
 fn loose(text: &str, utc: bool) -> Option<Timestamp> {
     let begins = text
         .get(..4)
@@ -93,11 +93,12 @@ fn loose(text: &str, utc: bool) -> Option<Timestamp> {
     if !begins || text.len() > 40 {
         return None;
     }
-    const ZONED: [&str; 4] = [
+    const ZONED: [&str; 5] = [
         "%Y-%m-%dT%H:%M:%S%.f%#z",
         "%Y-%m-%d %H:%M:%S%.f%#z",
         "%Y-%m-%dT%H:%M%#z",
         "%Y-%m-%d %H:%M%#z",
+        "%Y-%b-%d %H:%M:%S%.f%#z",
     ];
     const LOCAL: [&str; 4] = [
         "%Y-%m-%dT%H:%M:%S%.f",
@@ -109,7 +110,7 @@ fn loose(text: &str, utc: bool) -> Option<Timestamp> {
         .iter()
         .find_map(|zone| text.strip_suffix(zone))
         .map(str::trim_ascii_end);
-    let zoned = || {
+    let zoned = |text: &str| {
         let text = text.replace(" +", "+").replace(" -", "-");
         ZONED
             .iter()
@@ -123,8 +124,8 @@ fn loose(text: &str, utc: bool) -> Option<Timestamp> {
             .map(|at| at.and_utc())
     };
     let at = match bare {
-        Some(bare) => local(bare)?,
-        None => zoned().or_else(|| if utc { local(text) } else { None })?,
+        Some(bare) => local(bare).or_else(|| zoned(bare))?,
+        None => zoned(text).or_else(|| if utc { local(text) } else { None })?,
     };
     let nanos = at.timestamp_nanos_opt()?;
     let ms = i64::try_from((i128::from(nanos) + 999_999).div_euclid(1_000_000)).ok()?;
@@ -202,6 +203,13 @@ mod tests {
             ("2026-07-10 20:14:32 UTC", Unit::Auto, Some(45_000)),
             ("2026-07-10 20:14:32 +0000", Unit::Auto, Some(45_000)),
             ("2026-07-10T22:14:32+0200", Unit::Auto, Some(45_000)),
+            ("2026-07-10 22:14:32 +0200 UTC", Unit::Auto, Some(45_000)),
+            ("2026-Jul-10 20:14:32+0000 UTC", Unit::Auto, Some(45_000)),
+            (
+                "Fri Jul 10 2026 22:14:32 GMT+0200 (Central European Summer Time)",
+                Unit::Auto,
+                Some(45_000),
+            ),
             ("2026-07-10 20:14:32", Unit::Date, Some(45_000)),
             ("2026-07-10 20:14:32", Unit::Auto, None),
             ("Fri, 10 Jul 2026 20:14:32 GMT", Unit::Auto, Some(45_000)),

@@ -157,6 +157,82 @@ fn the_ietf_fields_in_all_generations() {
 }
 
 #[test]
+fn a_reset_that_stands_alone_belongs_to_the_limit_that_is_spent() {
+    for (lines, wait, kind) in [
+        // Where the limit's own headers name no reset.
+        (
+            vec![
+                ("X-Rate-Limit-Requests-Left", "0"),
+                ("X-Rate-Limit-Requests-Quota", "150"),
+                ("X-Rate-Limit-Time-Reset-Ms", "15000"),
+                ("X-Rate-Limit-Time-Window-Ms", "30000"),
+            ],
+            Some(15_000),
+            Kind::Unknown,
+        ),
+        (
+            vec![
+                ("X-Contentful-RateLimit-Hour-Remaining", "35883"),
+                ("X-Contentful-RateLimit-Second-Remaining", "0"),
+                ("X-Contentful-RateLimit-Reset", "1"),
+            ],
+            Some(1000),
+            Kind::Short,
+        ),
+        // Not another limit's, by its name or by what remains of it.
+        (
+            vec![("X-RateLimit-Day-Remaining", "0"), ("X-RateLimit-Minute-Reset", "30")],
+            None,
+            Kind::Daily,
+        ),
+        (
+            vec![
+                ("X-App-Limit-Remaining", "0"),
+                ("X-RateLimit-Remaining", "5"),
+                ("X-RateLimit-Reset", "30"),
+            ],
+            None,
+            Kind::Unknown,
+        ),
+        // Which of two it is, cannot be told.
+        (
+            vec![
+                ("X-Limit-A-Remaining", "0"),
+                ("X-Limit-B-Reset", "30"),
+                ("X-Limit-C-Reset", "40"),
+            ],
+            None,
+            Kind::Unknown,
+        ),
+    ] {
+        let reading = plainly(429, &lines, "");
+        assert_eq!(
+            (wait_ms(&reading), reading.signal().limit_kind()),
+            (wait, kind),
+            "{lines:?}"
+        );
+    }
+}
+
+#[test]
+fn resets_in_other_spellings() {
+    for (name, value, wait) in [
+        ("X-RateLimit-Reset-Seconds", "17", 17_000),
+        ("X-RateLimit-Reset-Minutes", "2", 120_000),
+        ("X-RateLimit-Next", "2026-07-10T20:14:30.372Z", 43_372),
+        ("X-MWS-Quota-ResetsOn", "2026-07-10T21:14:00.000Z", 3_613_000),
+        ("X-Throttle-Wait-Seconds", "120", 120_000),
+        (
+            "X-RateLimit-Reset",
+            "Fri Jul 10 2026 22:13:49 GMT+0200 (Central European Summer Time)",
+            2000,
+        ),
+    ] {
+        assert_eq!(waits(&[(name, value)]), Some(wait), "{name}: {value}");
+    }
+}
+
+#[test]
 fn bodies_of_every_sort() {
     for (body, wait, kind) in [
         (r#"{"retry_after":30}"#, Some(30_000), Kind::Unknown),
@@ -181,6 +257,31 @@ fn bodies_of_every_sort() {
         (
             "<Error><Code>Throttled</Code><RetryAfter>9</RetryAfter></Error>",
             Some(9000),
+            Kind::Unknown,
+        ),
+        (
+            r#"{"error":{"metadata":{"headers":{"X-RateLimit-Remaining":"0","X-RateLimit-Reset":"1783728000000"}}}}"#,
+            Some(13_573_000),
+            Kind::Unknown,
+        ),
+        (
+            r#"{"limit":{"remaining":0,"reset":1783714457,"resetMs":1783714457563}}"#,
+            Some(30_563),
+            Kind::Unknown,
+        ),
+        (
+            r#"{"details":[{"retry_delay":{"seconds":12,"nanos":500000000}}]}"#,
+            Some(12_500),
+            Kind::Unknown,
+        ),
+        (
+            r#"{"code":-1003,"msg":"IP banned until 1783714727228."}"#,
+            Some(300_228),
+            Kind::Unknown,
+        ),
+        (
+            "<fault><nextAccessTime>2026-Jul-10 20:15:00+0000 UTC</nextAccessTime></fault>",
+            Some(73_000),
             Kind::Unknown,
         ),
         (r#"{"retry_after":-1}"#, None, Kind::Unknown),
@@ -230,6 +331,90 @@ fn a_page_from_the_edge_is_the_edge_s_limit() {
         "JSON behind an edge is the provider's own"
     );
     assert!(!plainly(403, &[("Server", "cloudflare"), ("Content-Type", "text/html")], page).is_limited());
+    // The edge's own error as JSON is the edge's too, and its field names the moment.
+    let edge = r#"{"title":"Error 1015: You are being rate limited","retry_after":30,"cloudflare_error":true}"#;
+    let json = ("Content-Type", "application/problem+json");
+    let reading = plainly(429, &[("Server", "cloudflare"), json], edge);
+    assert_eq!(
+        (reading.signal().concerns(), wait_ms(&reading)),
+        (ScopeHint::Global, Some(30_000))
+    );
+    assert_eq!(plainly(429, &[json], edge).signal().concerns(), ScopeHint::Unknown);
+}
+
+#[test]
+fn a_page_says_by_its_title_that_it_is_a_limit() {
+    let page =
+        |title: &str| format!("<!DOCTYPE html><html><head><title>{title}</title></head><body>per day</body></html>");
+    for (title, limited) in [
+        ("SEC.gov | Request Rate Threshold Exceeded", true),
+        ("429 Too Many Requests", true),
+        ("The Daily Herald | Forbidden", false),
+        ("Just a moment...", false),
+    ] {
+        let reading = plainly(403, &[], &page(title));
+        assert_eq!(
+            (reading.is_limited(), reading.signal().limit_kind()),
+            (limited, Kind::Unknown),
+            "{title}"
+        );
+    }
+}
+
+#[test]
+fn words_of_a_limit_where_the_status_says_none() {
+    for (status, body, limited, wait) in [
+        (
+            403,
+            r#"{"message":"Out of call volume quota. Quota will be replenished in 22.14:18:12."}"#,
+            true,
+            Some(1_952_292_000),
+        ),
+        (
+            503,
+            "<Error><Code>ServerBusy</Code><Message>Operations per second is over the account limit.</Message></Error>",
+            true,
+            None,
+        ),
+        (
+            420,
+            r#"{"errors":[{"message":"Exceed Sending Limit (daily)"}]}"#,
+            true,
+            None,
+        ),
+        (
+            403,
+            r#"{"message":"Record quota exceeded, change plan or delete records."}"#,
+            false,
+            None,
+        ),
+        (403, r#"{"error":"insufficient_scope"}"#, false, None),
+    ] {
+        let reading = plainly(status, &[], body);
+        assert_eq!(
+            (reading.is_limited(), wait_ms(&reading)),
+            (limited, wait),
+            "{status} {body}"
+        );
+    }
+}
+
+#[test]
+fn a_conflict_is_for_a_moment_unless_the_thing_is_there_already() {
+    for (body, kind) in [
+        (r#"{"error":"locked"}"#, Kind::Concurrency),
+        (r#"{"error":"idempotency_key_in_use"}"#, Kind::Concurrency),
+        (r#"{"message":"A user with this email already exists"}"#, Kind::Unknown),
+        (r#"{"code":"ALREADY_EXISTS"}"#, Kind::Unknown),
+        (r#"{"message":"Duplicate entry"}"#, Kind::Unknown),
+    ] {
+        let reading = plainly(409, &[], body);
+        assert_eq!(
+            (reading.is_limited(), reading.signal().limit_kind()),
+            (false, kind),
+            "{body}"
+        );
+    }
 }
 
 #[test]
@@ -270,6 +455,8 @@ fn what_is_no_limit_may_still_ask_for_a_pause() {
 fn no_wait_helps_where_the_account_is_the_trouble() {
     for (status, body) in [
         (429, r#"{"error":{"code":"insufficient_quota"}}"#),
+        (429, "Your organization has reached its monthly spend limit."),
+        (403, r#"{"code":"not_enough_credits"}"#),
         (403, "Your account has been suspended"),
         (402, ""),
         (403, r#"{"error":"billing_not_active"}"#),
