@@ -12,7 +12,8 @@ const MOST_STEPS: usize = 4096;
 const MAX_BYTES: usize = 200;
 
 /// A JSON pointer in which the segment `*` stands for every element of a list and every member of an object. A text on the
-/// way is read as JSON, since some providers put JSON into strings. An XML body is read as objects: see
+/// way is read as JSON, since some providers put JSON into strings. Where the whole body is a list of one object, a pointer
+/// that begins with a name leads into that object, since some providers answer so where they stream. An XML body is read as objects: see
 /// [`Response`](crate::Response).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer {
@@ -51,8 +52,24 @@ impl Pointer {
     pub fn values<'v>(&self, root: &'v Value) -> Vec<Cow<'v, Value>> {
         let mut found = Vec::new();
         let mut steps = MOST_STEPS;
-        follow(&self.segments, Cow::Borrowed(root), &mut found, &mut steps);
+        follow(
+            &self.segments,
+            Cow::Borrowed(self.entered(root)),
+            &mut found,
+            &mut steps,
+        );
         found
+    }
+
+    /// The one object of a list, where this pointer names a member of it.
+    fn entered<'v>(&self, root: &'v Value) -> &'v Value {
+        let names = |segment: &String| segment != "*" && segment.parse::<usize>().is_err();
+        let only = root.as_array().and_then(|items| match items.as_slice() {
+            [only @ Value::Object(_)] => Some(only),
+            _ => None,
+        });
+        only.filter(|_| self.segments.first().is_some_and(names))
+            .unwrap_or(root)
     }
 }
 
@@ -143,6 +160,21 @@ mod tests {
         let root = json!([{"body": "{\"error\":{\"code\":4}}"}, {"body": "plain"}, {"body": "{broken"}]);
         assert_eq!(values("/*/body/error/code", &root), [json!(4)]);
         assert_eq!(values("/1/body", &root), [json!("plain")]);
+    }
+
+    #[test]
+    fn a_list_of_one_object_is_entered_by_a_name() {
+        let one = json!([{"error": {"code": 4}}]);
+        assert_eq!(values("/error/code", &one), [json!(4)]);
+        assert_eq!(values("/*/error/code", &one), [json!(4)]);
+        assert_eq!(values("/0/error/code", &one), [json!(4)]);
+        for other in [
+            json!([{"error": {"code": 4}}, {"error": {"code": 4}}]),
+            json!([[{"error": {"code": 4}}]]),
+            json!([]),
+        ] {
+            assert_eq!(values("/error/code", &other), [] as [Value; 0], "{other}");
+        }
     }
 
     #[test]

@@ -35,8 +35,8 @@ static SPAN: LazyLock<Regex> = LazyLock::new(|| {
 #[expect(clippy::expect_used, reason = "a constant pattern, compiled by the tests")]
 static DATE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?i)\b(?:again|retry|until|after|resets?|wait|available)\b[\s:]*(?:(?:is|be|on|at|after|until)[\s:]+){0,2}",
-        r"(\d{4}-(?:\d\d|[A-Z]{3})-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:Z|UTC|GMT|[+-]\d\d:?\d\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})|(?:[0-9]{10}|[0-9]{13})\b)"
+        r"(?i)\b(?:again|retry|until|after|resets?|wait|available|access)\b[\s:]*(?:(?:is|be|on|at|after|until)[\s:]+){0,2}",
+        r"(\d{4}-(?:\d\d|[A-Z]{3})-\d\d(?:[T ]| at )\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:Z|UTC|GMT|[+-]\d\d:?\d\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d (?:GMT|UTC|[+-]\d{4})|(?:[0-9]{10}|[0-9]{13})\b)"
     ))
     .expect("the pattern is sound")
 });
@@ -132,6 +132,7 @@ pub(super) struct Said {
     by_user: bool,
 }
 
+/// "Per" ends other words too: of those that are written as one, "developer" and "super" are told by the letter before.
 const WORDS: [&str; 11] = [
     // A rate or a quota that is used up.
     concat!(
@@ -151,16 +152,16 @@ const WORDS: [&str; 11] = [
     // Room for things, not for calls.
     r"storage|disk|mailbox|max(?:imum)? (?:file|upload) size|seats?\b|projects\b|(?:record|object|document|contact|member|licen[cs]e|row|index|domain)s? (?:quota|limit)",
     r"concurren|simultaneous|in[ -]parallel|parallel requests|at the same time|in[ -]flight|too many connections",
-    r"monthly|per[ _-]?month|this month|month's|calendar month|/ ?month|(?:every|each) month",
-    r"daily|per[ _-]?day|\bday\b|24[ -]?hours?\b|for today|today's|per 24h",
+    r"monthly|(?:^|[\t-@\[-`{-~])per[ _-]?month|[a-np-tv-z]permonth|this month|month's|calendar month|/ ?month|(?:every|each) month",
+    r"daily|(?:^|[\t-@\[-`{-~])per[ _-]?day|[a-np-tv-z]perday|\bday\b|24[ -]?hours?\b|for today|today's|per 24h",
     concat!(
-        r"per[ _-]?(?:second|minute|hour|sec|min)|hourly|secondly|minutely|/ ?(?:s|sec|min|minute|second|hour)\b|burst",
+        r"(?:^|[\t-@\[-`{-~])per[ _-]?(?:second|minute|hour|sec|min)|[a-np-tv-z]per(?:second|minute|hour|sec|min)|hourly|secondly|minutely|/ ?(?:s|sec|min|minute|second|hour)\b|burst",
         // A count of hours is a day's from 20.
         r"|(?:per|every|each|last) (?:[0-9]+ ?(?:s|sec|second|m|min|minute)s?|1?[0-9] ?h(?:our)?s?|second|minute|hour)\b|(?:requests|calls) (?:in|within) [0-9]+ ?(?:s|sec|second|m|min|minute)s?\b"
     ),
-    r"per[ _-]?(?:project|app)\b|perproject|for (?:this |the )?(?:project|application)|application request limit|\bapp limit",
-    r"per[ _-]?(?:account|organi[sz]ation|tenant|workspace|team|company|portal|location)|(?:for|in|of) (?:your |this |the )?(?:organi[sz]ation|account|workspace|tenant)\b",
-    r"per[ _-]?user|peruser|\buser[ _-]?rate[ _-]?limit|for (?:this |the )?user\b",
+    r"(?:^|[\t-@\[-`{-~])per[ _-]?(?:project|app)\b|[a-np-tv-z]perproject|for (?:this |the )?(?:project|application)|application request limit|\bapp limit",
+    r"(?:^|[\t-@\[-`{-~])per[ _-]?(?:account|organi[sz]ation|tenant|workspace|team|company|portal|location)|[a-np-tv-z]per(?:account|organi[sz]ation|tenant|workspace|team|company|portal|location)|(?:for|in|of) (?:your |this |the )?(?:organi[sz]ation|account|workspace|tenant)\b",
+    r"(?:^|[\t-@\[-`{-~])per[ _-]?user|[a-np-tv-z]peruser|\buser[ _-]?rate[ _-]?limit|for (?:this |the )?user\b",
 ];
 
 #[expect(clippy::expect_used, reason = "constant patterns, compiled by the tests")]
@@ -285,6 +286,10 @@ mod tests {
                 Some("2026-08-09 23:59:59 +0800"),
             ),
             (
+                "You will regain access on 2026-08-01 at 00:00 UTC.",
+                Some("2026-08-01 at 00:00 UTC"),
+            ),
+            (
                 "You can access API after 2026-Jul-10 20:15:00+0000 UTC",
                 Some("2026-Jul-10 20:15:00+0000"),
             ),
@@ -386,6 +391,23 @@ mod tests {
             ("Too Many Requests", Kind::Unknown),
         ] {
             assert_eq!(Said::in_text(text).kind(), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn whom_it_concerns_by_its_words() {
+        for (text, scope) in [
+            ("100 requests per user", ScopeHint::User),
+            ("ReadRequestsPerMinutePerUser", ScopeHint::User),
+            ("requests_per_account", ScopeHint::Account),
+            ("Per tenant limit", ScopeHint::Account),
+            ("600 notifications per second per project", ScopeHint::App),
+            // Other words that end in the same letters.
+            ("Developer accounts are limited to 100 requests", ScopeHint::Unknown),
+            ("Ask a super user, or a superuser", ScopeHint::Unknown),
+            ("Too Many Requests", ScopeHint::Unknown),
+        ] {
+            assert_eq!(Said::in_text(text).scope(), scope, "{text}");
         }
     }
 

@@ -307,6 +307,8 @@ fn by_name(name: &str) -> Option<(Role, Unit, String)> {
             "at" | "time" | "on" | "date" | "epoch" | "timestamp" | "utc" if role == Some(Role::Reset) => {}
             "limit" | "max" | "total" | "quota" if !limit => limit = true,
             _ => {
+                let (token, part) = joined(token);
+                role = role.or(part);
                 if !stem.is_empty() {
                     stem.push('-');
                 }
@@ -316,6 +318,16 @@ fn by_name(name: &str) -> Option<(Role, Unit, String)> {
     }
     let role = role.or_else(|| limit.then_some(Role::Limit))?;
     Some((role, unit, stem))
+}
+
+/// A word of a name and its part, where they are written as one: `userremaining`.
+fn joined(token: &str) -> (&str, Option<Role>) {
+    for (part, role) in [("remaining", Role::Remaining), ("reset", Role::Reset)] {
+        if let Some(word) = token.strip_suffix(part) {
+            return (word, Some(role));
+        }
+    }
+    (token, None)
 }
 
 /// Whether a name has a word for a limit: most have not, and their third letters tell.
@@ -408,6 +420,8 @@ mod tests {
             ("x-ratelimit-next", Role::Reset, Unit::Auto, ""),
             ("x-throttle-wait-seconds", Role::Reset, Unit::S, "throttle"),
             ("x-rate-limit-time-reset-ms", Role::Reset, Unit::Ms, "time"),
+            ("x-ratelimit-userremaining", Role::Remaining, Unit::Auto, "user"),
+            ("x-ratelimit-userreset", Role::Reset, Unit::Auto, "user"),
             ("x-ratelimit-remaining-second", Role::Remaining, Unit::Auto, "second"),
             ("x-quota-used", Role::Used, Unit::Auto, ""),
             ("throttle-remaining", Role::Remaining, Unit::Auto, "throttle"),

@@ -93,6 +93,8 @@ fn loose(text: &str, utc: bool) -> Option<Timestamp> {
     if !begins || text.len() > 40 {
         return None;
     }
+    let spaced = text.replacen(" at ", " ", 1);
+    let text = spaced.as_str();
     const ZONED: [&str; 5] = [
         "%Y-%m-%dT%H:%M:%S%.f%#z",
         "%Y-%m-%d %H:%M:%S%.f%#z",
@@ -210,6 +212,7 @@ mod tests {
                 Unit::Auto,
                 Some(45_000),
             ),
+            ("2026-07-10 at 20:15 UTC", Unit::Auto, Some(73_000)),
             ("2026-07-10 20:14:32", Unit::Date, Some(45_000)),
             ("2026-07-10 20:14:32", Unit::Auto, None),
             ("Fri, 10 Jul 2026 20:14:32 GMT", Unit::Auto, Some(45_000)),
