@@ -1,7 +1,7 @@
 //! A refusal as an error, for code that uses `?`.
 
 use alloc::boxed::Box;
-use core::{fmt, time::Duration};
+use core::{error::Error, fmt, time::Duration};
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
@@ -10,86 +10,111 @@ use crate::{Kind, ScopeKey, Signal, Source, Timestamp};
 /// A refusal as an error, for code that uses `?`: the worker finds it anywhere in an error's source chain and treats the
 /// job as throttled.
 ///
+/// Its own source is what the provider answered. So [`RateLimitError::find_in`] also finds it where a wrapper shows its source and
+/// not the error itself: `#[error(transparent)]`, `std::io::Error::other`, an `Arc` or a `Box` around it. Only an error that names no
+/// source at all hides it.
+///
 /// As JSON it is what a front end tells its own caller: `status`, `retryAt`, `waitMs`, `reason`, `kind`, `source`,
 /// `scopeKey`, `provider`, `policy` and `retryable`; what is not known is null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimitError {
-    signal: Box<Signal>,
+    refusal: Box<Refusal>,
+}
+
+/// What the provider answered, as the error's source. It is the one link of the chain that no wrapper leaves out, and so carries
+/// everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refusal {
+    signal: Signal,
     scope: Option<ScopeKey>,
 }
 
 impl RateLimitError {
+    /// The refusal in an error: the error itself, or anywhere in its source chain.
+    #[must_use]
+    pub fn find_in(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut link = Some(error);
+        while let Some(error) = link {
+            if let Some(refusal) = error.downcast_ref::<Refusal>() {
+                let refusal = Box::new(refusal.clone());
+                return Some(Self { refusal });
+            }
+            link = error.source();
+        }
+        None
+    }
+
     /// The key under which the caller's limit is shared, for a refusal that names none of its own.
     #[must_use]
     pub fn in_scope(mut self, key: ScopeKey) -> Self {
-        self.scope = Some(key);
+        self.refusal.scope = Some(key);
         self
     }
 
     /// The refusal that this error carries.
     #[must_use]
     pub fn signal(&self) -> &Signal {
-        &self.signal
+        &self.refusal.signal
     }
 
-    /// Gives the refusal back.
+    /// Gives the refusal back; not the caller's key.
     #[must_use]
     pub fn into_signal(self) -> Signal {
-        *self.signal
+        self.refusal.signal
     }
 
     /// The status of the response; none where no response said it.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        self.signal.observation().status
+        self.signal().observation().status
     }
 
     /// The moment that the provider named, never one of ours; none when it named none.
     #[must_use]
     pub fn retry_at(&self) -> Option<Timestamp> {
-        self.signal.earliest_retry_at()
+        self.signal().earliest_retry_at()
     }
 
     /// How long that is from the receipt of the response.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
-        self.signal.wait()
+        self.signal().wait()
     }
 
     /// Why, in words.
     #[must_use]
     pub fn reason(&self) -> &str {
-        self.signal.why()
+        self.signal().why()
     }
 
     /// Which limit refused.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        self.signal.limit_kind()
+        self.signal().limit_kind()
     }
 
     /// What named the moment. It is not called `source`, which is an error's cause.
     #[must_use]
     pub fn told_by(&self) -> Source {
-        self.signal.source()
+        self.signal().source()
     }
 
     /// The key under which the limit is shared: the refusal's own, otherwise the caller's.
     #[must_use]
     pub fn scope_key(&self) -> Option<&ScopeKey> {
-        self.signal.closes().or(self.scope.as_ref())
+        self.signal().closes().or(self.refusal.scope.as_ref())
     }
 
     /// Who refused.
     #[must_use]
     pub fn provider(&self) -> &str {
-        self.signal.provider()
+        self.signal().provider()
     }
 
     /// The provider's own name for the limit, where it gives one.
     #[must_use]
     pub fn policy(&self) -> Option<&str> {
-        self.signal.observation().code.as_deref()
+        self.signal().observation().code.as_deref()
     }
 
     /// Whether a later call may go through: not where the account is closed, unpaid or out of its spend limit.
@@ -102,8 +127,7 @@ impl RateLimitError {
 impl From<Signal> for RateLimitError {
     fn from(signal: Signal) -> Self {
         Self {
-            signal: Box::new(signal),
-            scope: None,
+            refusal: Box::new(Refusal { signal, scope: None }),
         }
     }
 }
@@ -118,7 +142,27 @@ impl fmt::Display for RateLimitError {
     }
 }
 
-impl core::error::Error for RateLimitError {}
+impl Error for RateLimitError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.refusal)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seen = self.signal.observation();
+        match seen.status {
+            Some(status) => write!(f, "the answer was {status}")?,
+            None => f.write_str("no answer said so")?,
+        }
+        match &seen.code {
+            Some(code) => write!(f, ", by the name of {code}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for Refusal {}
 
 impl Serialize for RateLimitError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -166,6 +210,19 @@ mod tests {
         );
         let bare = RateLimitError::from(Signal::new("acme", Timestamp::EPOCH).reason("busy"));
         assert_eq!(bare.to_string(), "acme refused: busy; it named no time");
+    }
+
+    #[test]
+    fn its_source_says_what_was_answered_and_carries_everything() {
+        let error = RateLimitError::from(refusal()).in_scope(ScopeKey::app("acme"));
+        let source = error.source().unwrap();
+        assert_eq!(source.to_string(), "the answer was 429, by the name of SECONDLY");
+        assert_eq!(RateLimitError::find_in(source), Some(error.clone()));
+        assert_eq!(RateLimitError::find_in(&error), Some(error));
+
+        let stated = RateLimitError::from(Signal::new("acme", Timestamp::EPOCH));
+        assert_eq!(stated.source().unwrap().to_string(), "no answer said so");
+        assert_eq!(RateLimitError::find_in(&fmt::Error), None);
     }
 
     #[test]

@@ -248,8 +248,9 @@ impl Done {
 
 /// Why a handler did not get to its end.
 ///
-/// Every error becomes one by `?`: with a [`RateLimitError`] anywhere in its source chain it is a refusal, otherwise a
-/// failure, which is tried again.
+/// Every error becomes one by `?`: with a [`RateLimitError`] anywhere in its source chain it is a refusal, which closes the scope that
+/// the error names, otherwise a failure, which is tried again. What is no error itself, as anyhow's, takes
+/// [`Interrupt::from_boxed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupt {
     kind: Kind,
@@ -296,6 +297,31 @@ impl Interrupt {
         }
     }
 
+    /// What `?` makes of an error, for one that is no [`Error`](std::error::Error) itself: a `Box<dyn Error + Send + Sync>`, and the
+    /// reports of anyhow and eyre. `fetch().map_err(Interrupt::from_boxed)?`.
+    #[must_use]
+    pub fn from_boxed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::of(&*error.into())
+    }
+
+    fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        if let Some(refusal) = RateLimitError::find_in(error) {
+            let scope = refusal.scope_key().cloned();
+            let signal = refusal.into_signal();
+            return Self::throttled(match scope {
+                Some(scope) => signal.scope_key(scope),
+                None => signal,
+            });
+        }
+        let mut words = error.to_string();
+        let mut link = error.source();
+        while let Some(cause) = link {
+            words = format!("{words}: {cause}");
+            link = cause.source();
+        }
+        Self::failed(Fault::new(&words))
+    }
+
     /// The outcome that this interrupt is.
     #[must_use]
     pub fn into_outcome(self) -> Outcome {
@@ -310,18 +336,7 @@ impl Interrupt {
 
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for Interrupt {
     fn from(error: E) -> Self {
-        let mut words = error.to_string();
-        let mut link: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-        while let Some(error) = link {
-            if let Some(refusal) = error.downcast_ref::<RateLimitError>() {
-                return Self::throttled(refusal.signal().clone());
-            }
-            link = error.source();
-            if let Some(source) = link {
-                words = format!("{words}: {source}");
-            }
-        }
-        Self::failed(Fault::new(&words))
+        Self::of(&error)
     }
 }
 
@@ -343,11 +358,80 @@ mod tests {
         }
     }
 
+    /// As `#[error(transparent)]` makes it: it shows the cause of what it holds, and not that itself.
+    #[derive(Debug)]
+    struct Transparent<E>(E);
+    impl<E: fmt::Display> fmt::Display for Transparent<E> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.0.fmt(f)
+        }
+    }
+    impl<E: Error> Error for Transparent<E> {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.0.source()
+        }
+    }
+
+    #[derive(Debug)]
+    struct Caused<E>(E);
+    impl<E> fmt::Display for Caused<E> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("the order was not taken")
+        }
+    }
+    impl<E: Error + 'static> Error for Caused<E> {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    fn refusal() -> (RateLimitError, Outcome) {
+        let signal = Signal::new("crm", Timestamp::EPOCH).reason("burst");
+        let key = ScopeKey::scoped("crm", "entity", "7");
+        let error = RateLimitError::from(signal.clone()).in_scope(key.clone());
+        (error, Outcome::Throttled(signal.scope_key(key)))
+    }
+
     #[test]
-    fn a_refusal_is_found_anywhere_in_a_source_chain() {
-        let refusal = Signal::new("acme", Timestamp::EPOCH).reason("burst");
-        let error = Wrapped(Box::new(Wrapped(Box::new(RateLimitError::from(refusal.clone())))));
-        assert_eq!(Interrupt::from(error).into_outcome(), Outcome::Throttled(refusal));
+    fn a_refusal_is_found_anywhere_in_a_source_chain_with_the_scope_that_it_closes() {
+        use std::{io, sync::Arc};
+        let (refusal, throttled) = refusal();
+        let boxed = || Box::new(refusal.clone());
+        let found = [
+            Interrupt::from(refusal.clone()),
+            Interrupt::from(Wrapped(Box::new(Wrapped(boxed())))),
+            Interrupt::from(Transparent(refusal.clone())),
+            Interrupt::from(Transparent(Transparent(Caused(refusal.clone())))),
+            Interrupt::from(io::Error::other(refusal.clone())),
+            Interrupt::from(io::Error::other(io::Error::other(refusal.clone()))),
+            Interrupt::from(Transparent(io::Error::other(Caused(refusal.clone())))),
+            Interrupt::from(Arc::new(refusal.clone())),
+            Interrupt::from(Caused(Arc::new(refusal.clone()))),
+            Interrupt::from(Caused(boxed())),
+            Interrupt::from(Caused(Arc::new(Transparent(boxed())))),
+        ];
+        for (place, interrupt) in found.into_iter().enumerate() {
+            assert_eq!(interrupt.into_outcome(), throttled, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_found_in_what_is_no_error_itself() {
+        let (refusal, throttled) = refusal();
+        let boxed: Box<dyn Error + Send + Sync> = Box::new(refusal.clone());
+        let report = anyhow::Error::new(refusal.clone());
+        let with_context = anyhow::Error::new(Transparent(refusal)).context("order 7");
+        for interrupt in [
+            Interrupt::from_boxed(boxed),
+            Interrupt::from_boxed(report),
+            Interrupt::from_boxed(with_context),
+        ] {
+            assert_eq!(interrupt.into_outcome(), throttled);
+        }
+        assert_eq!(
+            Interrupt::from_boxed(anyhow::anyhow!("no route").context("order 7")).into_outcome(),
+            Outcome::Failed(Fault::new("order 7: no route"))
+        );
     }
 
     #[test]

@@ -338,7 +338,7 @@ impl<H: Handler> Run<'_, H> {
     /// Closes the gate at once, then asks the integration, then decides.
     async fn refused(&self, signal: &Signal, found: Option<Timestamp>, now: Timestamp) -> (Step, RateLimited) {
         // A scope whose pace is being found is held by its pacer, who knows better than a ladder when to ask again.
-        let found = found.filter(|_| by_pace(signal));
+        let found = found.filter(|_| by_pace(signal, self.terms));
         if found.is_none() {
             self.close_gate(signal, now).await;
         }
@@ -384,8 +384,11 @@ impl<H: Handler> Run<'_, H> {
         };
         let until = until.min(now + policy.deferral.max_deferred);
         let own = signal.closes().unwrap_or(&self.terms.scope);
+        // A key of a provider that the job's terms do not name holds none of these jobs: their own scope does.
+        let unnamed = (signal.provider() != self.terms.provider).then_some(&self.terms.scope);
         let closings: Vec<Closing> = std::iter::once(own)
             .chain(signal.closes_too())
+            .chain(unnamed)
             .filter(|scope| self.worker.inner.gates.close(scope, until, now, signal.why()))
             .map(|scope| Closing {
                 scope: scope.clone(),
@@ -423,12 +426,14 @@ impl<H: Handler> Run<'_, H> {
 }
 
 /// Whether a refusal is about the pace of its own scope: not about a day's quota, nor about another scope.
-fn by_pace(signal: &Signal) -> bool {
+fn by_pace(signal: &Signal, terms: &Terms) -> bool {
     let of_a_pace = match signal.limit_kind() {
         Kind::Short | Kind::Concurrency | Kind::Unknown => true,
         Kind::Daily | Kind::Monthly | Kind::AccountDisabled => false,
     };
-    of_a_pace && signal.observation().status.is_none_or(|status| status == 429) && signal.closes().is_none()
+    of_a_pace
+        && signal.observation().status.is_none_or(|status| status == 429)
+        && signal.closes().is_none_or(|scope| *scope == terms.scope)
 }
 
 fn panic_words(panic: Box<dyn std::any::Any + Send>) -> String {

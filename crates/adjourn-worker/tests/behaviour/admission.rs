@@ -102,6 +102,26 @@ async fn a_refusal_of_the_whole_provider_holds_every_scope_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_s_error_closes_the_scope_that_it_names_and_one_of_an_unknown_provider_the_job_s_own_as_well() {
+    for (names, expected) in [
+        ("acme:entity:7", &["acme:entity:7"][..]),
+        ("shop:entity:7", &["acme:entity:1", "shop:entity:7"]),
+    ] {
+        let stage = Stage::standard();
+        let worker = stage.builder().concurrency(1).build();
+        stage.send(&job("first", &[&format!("refuse-in {names}")]));
+        stage.send(&job("second", &["done"]));
+        stage.turn(&worker).await;
+        let closed = worker.gates().closed(stage.now());
+        let mut keys: Vec<&str> = closed.iter().map(|(scope, ..)| scope.as_str()).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, expected);
+        let held = expected.contains(&"acme:entity:1");
+        assert_eq!(stage.called().len(), if held { 1 } else { 2 }, "{names}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_job_is_discarded_without_a_call() {
     let stage = Stage::standard();
     let ledger = FakeLedger::default();

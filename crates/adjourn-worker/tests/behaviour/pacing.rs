@@ -105,12 +105,18 @@ async fn jobs_are_parked_until_their_turns_and_none_waits_as_a_task() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_without_a_time_waits_for_its_turn_and_closes_no_gate() {
+    waits_for_its_turn("refuse").await;
+    // By its name the job's scope is the same one.
+    waits_for_its_turn("refuse-in acme:entity:1").await;
+}
+
+async fn waits_for_its_turn(refused: &str) {
     let stage = Stage::standard();
     let metronome = Metronome::default();
     let worker = worker(&stage, &metronome);
     stage.send(&job("first", &["done"]));
     stage.turn(&worker).await;
-    stage.send(&job("refused", &["refuse", "done"]));
+    stage.send(&job("refused", &[refused, "done"]));
     stage.turn(&worker).await;
     stage.next_turn(&worker).await;
     assert_eq!(stage.called(), ["first", "refused"]);

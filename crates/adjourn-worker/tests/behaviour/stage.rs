@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use adjourn_core::{Envelope, Fault, Kind, Policy, Reading, ScopeKey, Signal, Timestamp};
+use adjourn_core::{Envelope, Fault, Kind, Policy, RateLimitError, Reading, ScopeKey, Signal, Timestamp};
 use adjourn_worker::{
     Clock, Done, Handler, Interrupt, Job, Message, RateLimitedHandler, Settled, Settlement, Terms, Undecodable,
     VirtualClock, Worker, WorkerBuilder,
@@ -232,6 +232,11 @@ impl Handler for Scripted {
                 let wait = Duration::from_millis(number.parse().unwrap());
                 let signal = signal.also_closes(ScopeKey::provider("acme"));
                 Err(Interrupt::throttled(signal.retry_at(self.clock.now() + wait)))
+            }
+            "refuse-in" => {
+                let (provider, ..) = number.split_once(':').unwrap();
+                let error = RateLimitError::from(Signal::new(provider, self.clock.now()).status(429));
+                Err(error.in_scope(ScopeKey::from(number.to_string())).into())
             }
             "fail" => Err(Interrupt::failed(Fault::new("connection reset"))),
             "reject" => Err(Interrupt::rejected(Fault::new("no such contact").status(404))),
