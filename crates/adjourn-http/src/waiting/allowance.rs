@@ -46,8 +46,9 @@ const FRONT_END: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Allowance {
-    /// From the outermost task to the innermost: a nested one can only shorten.
-    levels: Vec<Arc<Level>>,
+    outermost: Arc<Level>,
+    /// From there to the innermost task: a nested one can only shorten. Mostly there is none.
+    nested: Vec<Arc<Level>>,
 }
 
 #[derive(Debug)]
@@ -121,43 +122,59 @@ impl Allowance {
         Self::set().unwrap_or_else(|| Self::of(UNSET))
     }
 
-    /// Runs `future` under this allowance and whatever stands around it: nested, it can only become shorter.
+    /// Runs `future` under this allowance and whatever stands around it, here and where it is run: nested, it can only become
+    /// shorter.
     pub fn scope<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
         let whole = match Self::set() {
             Some(around) => around.and(&self),
             None => self,
         };
-        CURRENT.scope(whole, future)
+        whole.around(future)
     }
 
-    /// The future with this task's allowance, for a task of its own: `tokio::spawn(Allowance::carry(future))`.
+    /// The future with this task's allowance, for a task of its own: `tokio::spawn(Allowance::carry(future))`. Where it is run under
+    /// another one, it has both.
     pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> {
         let carried = Self::set();
         async move {
             match carried {
-                Some(carried) => CURRENT.scope(carried, future).await,
+                Some(carried) => carried.around(future).await,
                 None => future.await,
             }
         }
     }
 
+    /// What stands around the future is known once it runs, and not when it is made.
+    async fn around<F: Future>(self, future: F) -> F::Output {
+        let whole = match Self::set() {
+            Some(around) => around.and(&self),
+            None => self,
+        };
+        CURRENT.scope(whole, future).await
+    }
+
     /// How long its calls may wait in all.
     #[must_use]
     pub fn cap(&self) -> Duration {
-        self.levels.iter().map(|level| level.cap).min().unwrap_or(UNSET)
+        self.levels().map(|level| level.cap).min().unwrap_or(UNSET)
     }
 
     /// By when it has to be over.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.levels.iter().filter_map(|level| level.deadline).min()
+        self.levels().filter_map(|level| level.deadline).min()
     }
 
     /// What one wait may take now, before a call that may take `timeout`: the cap less what was slept, and of the time that
     /// the deadline leaves as much as keeps the call's own time free, or half of it where that is less.
     pub(crate) fn budget(&self, now: Timestamp, timeout: Duration) -> Duration {
-        let capped = self.levels.iter().map(|level| level.left(now)).min();
-        let capped = capped.unwrap_or(UNSET);
+        self.budget_of_at_least(Duration::ZERO, now, timeout)
+    }
+
+    /// The same, where so much passes for no wait whatever the cap says. The deadline says more than the caller's patience, and holds.
+    pub(crate) fn budget_of_at_least(&self, least: Duration, now: Timestamp, timeout: Duration) -> Duration {
+        let capped = self.levels().map(|level| level.left(now)).min();
+        let capped = capped.unwrap_or(UNSET).max(least);
         match self.deadline() {
             Some(deadline) => capped.min(before(deadline.since(now), timeout)),
             None => capped,
@@ -167,7 +184,7 @@ impl Allowance {
     /// Counts the time until the guard is dropped as slept.
     pub(crate) fn asleep(&self, now: &Now) -> Asleep {
         let started_at = now();
-        for level in &self.levels {
+        for level in self.levels() {
             level.slept().start(started_at);
         }
         Asleep {
@@ -183,23 +200,46 @@ impl Allowance {
             slept: Mutex::default(),
         };
         Self {
-            levels: vec![Arc::new(level)],
+            outermost: Arc::new(level),
+            nested: Vec::new(),
         }
     }
 
+    /// Both; what is in both already counts once.
     fn and(mut self, inner: &Self) -> Self {
-        self.levels.extend(inner.levels.iter().cloned());
+        for level in inner.levels() {
+            if !self.levels().any(|own| Arc::ptr_eq(own, level)) {
+                self.nested.push(Arc::clone(level));
+            }
+        }
         self
+    }
+
+    fn levels(&self) -> impl Iterator<Item = &Arc<Level>> {
+        std::iter::once(&self.outermost).chain(&self.nested)
     }
 
     fn set() -> Option<Self> {
         let own = CURRENT.try_with(Clone::clone).ok();
         #[cfg(feature = "handler")]
-        let own = own.or_else(|| {
-            let job = adjourn_worker::InProcess::current()?;
-            Some(Self::of(job.cap()).until(job.must_end_by()))
-        });
+        let own = match (Self::of_job(), own) {
+            (Some(job), Some(own)) => Some(job.and(&own)),
+            (job, own) => job.or(own),
+        };
         own
+    }
+
+    /// The worker's, in a job's own task. What its calls sleep is counted for the whole job.
+    #[cfg(feature = "handler")]
+    fn of_job() -> Option<Self> {
+        let job = adjourn_worker::InProcess::current()?;
+        let outermost = job.kept(|| Level {
+            cap: job.cap(),
+            deadline: Some(job.must_end_by()),
+            slept: Mutex::default(),
+        });
+        let nested = Vec::new();
+        Some(Self { outermost, nested })
     }
 }
 
@@ -227,7 +267,7 @@ pub(crate) struct Asleep {
 impl Drop for Asleep {
     fn drop(&mut self) {
         let ended_at = (self.now)();
-        for level in &self.allowance.levels {
+        for level in self.allowance.levels() {
             level.slept().end(ended_at);
         }
     }

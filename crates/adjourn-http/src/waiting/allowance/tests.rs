@@ -30,6 +30,17 @@ fn half_of_a_short_time_is_left_for_a_call_that_may_take_longer() {
 }
 
 #[test]
+fn what_passes_for_no_wait_is_more_than_a_cap_and_never_more_than_a_deadline_leaves() {
+    let (_, now) = clock();
+    let second = |allowance: Allowance| allowance.budget_of_at_least(S(1), now(), S(30));
+    assert_eq!(second(Allowance::worker()), S(1));
+    assert_eq!(second(Allowance::of(S(3))), S(3));
+    let tenth = Duration::from_millis(100);
+    assert_eq!(second(Allowance::worker().until(now() + tenth)), tenth / 2);
+    assert_eq!(second(Allowance::worker().until(now())), Duration::ZERO);
+}
+
+#[test]
 fn what_was_slept_is_taken_off_the_cap_and_side_by_side_it_counts_once() {
     let (ms, now) = clock();
     let allowance = Allowance::of(S(10));
@@ -92,6 +103,48 @@ async fn a_spawned_task_has_what_is_carried_to_it_and_otherwise_five_minutes() {
     assert_eq!((carried, lost), (Duration::ZERO, S(300)));
     let nobody = Allowance::carry(async { Allowance::current().cap() }).await;
     assert_eq!((nobody, Allowance::front_end().cap()), (S(300), S(10)));
+}
+
+/// The cap that a future finds.
+async fn cap() -> Duration {
+    Allowance::current().cap()
+}
+
+#[tokio::test]
+async fn what_stands_around_a_future_counts_where_it_is_run_and_where_it_was_made() {
+    let (one, three_hundred) = (Allowance::of(S(1)), Allowance::of(S(300)));
+    assert_eq!(one.clone().scope(three_hundred.clone().scope(cap())).await, S(1));
+    assert_eq!(three_hundred.clone().scope(one.clone().scope(cap())).await, S(1));
+    let three_deep = three_hundred.clone().scope(Allowance::of(S(100)).scope(cap()));
+    assert_eq!(one.clone().scope(three_deep).await, S(1));
+
+    // Made under one of them, run under the other, by a task of its own or not.
+    for (made, run) in [(&one, &three_hundred), (&three_hundred, &one)] {
+        let make = async || (Allowance::carry(cap()), three_hundred.clone().scope(cap()));
+        let (carried, scoped) = made.clone().scope(make()).await;
+        assert_eq!(run.clone().scope(carried).await, S(1));
+        assert_eq!(run.clone().scope(scoped).await, S(1));
+        let spawned = made
+            .clone()
+            .scope(async { tokio::spawn(three_hundred.clone().scope(cap())) });
+        assert_eq!(spawned.await.await.unwrap(), made.cap());
+    }
+    assert_eq!(one.scope(Allowance::carry(cap())).await, S(1));
+}
+
+#[tokio::test]
+async fn an_allowance_that_stands_around_twice_counts_its_sleep_once() {
+    let (ms, now) = clock();
+    let allowance = Allowance::of(S(10)).until(now() + S(100));
+    let inner = allowance.clone().scope(allowance.clone().scope(Allowance::carry(async {
+        let current = Allowance::current();
+        assert_eq!(current.levels().count(), 2, "the cap's and the deadline's");
+        let asleep = current.asleep(&now);
+        ms.fetch_add(4000, Ordering::Relaxed);
+        drop(asleep);
+    })));
+    inner.await;
+    assert_eq!(allowance.budget(now(), S(1)), S(6));
 }
 
 proptest! {
