@@ -109,8 +109,9 @@ impl<'p> Waits<'p> {
         }
         let floor = at.max(signal.observation().observed_at + LEAST_HINT.max(self.policy.min_retry_after));
         let pause = match resumes_at {
-            Some(resumes_at) => Pause::within(budget, now, floor.max(resumes_at), Duration::ZERO, entropy)?,
-            None => {
+            Some(resumes_at) if resumes_at >= floor => Pause::within(budget, now, resumes_at, Duration::ZERO, entropy)?,
+            // The budget's pause ends before the least wait, and its jitter with it.
+            Some(_) | None => {
                 let length = floor.since(signal.observation().observed_at);
                 Pause::within(budget, now, floor, length, entropy)?
             }
@@ -232,6 +233,27 @@ mod tests {
             None,
             "before that moment there is no turn"
         );
+    }
+
+    #[test]
+    fn a_least_wait_that_is_longer_than_the_budget_s_pause_has_jitter_of_its_own() {
+        let signal = refusal(Some(800));
+        let resumes_at = now() + Duration::from_millis(830);
+        let slow = WaitPolicy {
+            min_retry_after: Duration::from_secs(20),
+            ..WaitPolicy::default()
+        };
+        for (policy, least) in [(WaitPolicy::default(), 1000), (slow, 20_000)] {
+            let wait = |entropy| {
+                let setback = Setback::Refused(&signal, Some(resumes_at));
+                let pause = Waits::under(&policy).next(setback, AMPLE, now(), entropy);
+                pause.map(|pause| pause.span.as_millis())
+            };
+            assert_eq!(
+                [0, 5_000, 10_000].map(wait),
+                [0, 5, 10].map(|parts| Some(least + least * parts / 100))
+            );
+        }
     }
 
     #[test]
