@@ -17,13 +17,10 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The refusal.
+    /// The refusal, also where a layer below has made an error of its own of it.
     #[must_use]
-    pub fn refusal(&self) -> Option<&RateLimitError> {
-        match self {
-            Self::Refused(refusal) => Some(refusal),
-            Self::Failed(error) => refusal_in(error.as_ref()),
-        }
+    pub fn refusal(&self) -> Option<RateLimitError> {
+        RateLimitError::find_in(self)
     }
 }
 
@@ -53,16 +50,4 @@ impl From<Box<dyn Error + Send + Sync>> for CallError {
             Err(error) => Self::Failed(error),
         }
     }
-}
-
-/// The refusal in an error's source chain.
-pub(super) fn refusal_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e RateLimitError> {
-    let mut link = Some(error);
-    while let Some(error) = link {
-        if let Some(refusal) = error.downcast_ref() {
-            return Some(refusal);
-        }
-        link = error.source();
-    }
-    None
 }

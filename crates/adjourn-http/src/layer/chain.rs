@@ -4,7 +4,7 @@ use std::{error::Error, future::Future};
 
 use adjourn_core::{RateLimitError, Signal, Timestamp};
 
-use super::{LayerRequest, LayerResponse, call_error::refusal_in, retry::Retrying, sight::Meaning};
+use super::{LayerRequest, LayerResponse, retry::Retrying, sight::Meaning};
 use crate::{
     Allowance, Feedback,
     waiting::{self, Pause, Setback, Waits, entropy},
@@ -54,6 +54,7 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
     let timeout = request.timeout().unwrap_or(sight.timeout);
     let repeats = retrying.repeats(&request);
     let mut waits = Waits::under(&retrying.waits);
+    waiting::in_time(allowance, &sight.now).map_err(|too_late| Broken::Refused(sight.too_late(too_late)))?;
     loop {
         let copy = request.again();
         let missed = match attempts.make(request).await {
@@ -68,7 +69,7 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
             }
             Err(error) => {
                 let causes = A::causes(&error);
-                let again = refusal_in(causes).is_none() && (repeats || never_sent(causes));
+                let again = RateLimitError::find_in(causes).is_none() && (repeats || never_sent(causes));
                 if !again {
                     return Err(Broken::Failed(error));
                 }

@@ -75,10 +75,11 @@ impl RateLimitLayer {
         self.with(|sight| sight.timeout = timeout)
     }
 
-    /// The key under which the caller's limit is shared; the whole provider unless said.
+    /// The key under which the caller's limit is shared: the `scopeKey` of refusals, and in a worker the gate that they close. Unless
+    /// said it is not known, and a worker closes the refused job's own scope.
     #[must_use]
     pub fn scope(self, key: ScopeKey) -> Self {
-        self.with(|sight| sight.scope = key)
+        self.with(|sight| sight.scope = Some(key))
     }
 
     /// What tells the wall clock's time; the machine's clock unless said.
@@ -99,7 +100,7 @@ impl Limiting {
         let timeout = request.timeout().unwrap_or(sight.timeout);
         waiting::turn(&self.budget, request.path(), allowance, &sight.now, timeout)
             .await
-            .map_err(|no_turn| sight.refusal(waiting::refused(&sight.provider, no_turn, (sight.now)())))
+            .map_err(|too_late| sight.too_late(too_late))
     }
 
     /// Tells the budget what a response says, and makes its body hold the call's place.
@@ -153,14 +154,16 @@ where
         // The one that said it is ready makes the call.
         let clone = self.inner.clone();
         let mut service = std::mem::replace(&mut self.inner, clone);
-        let (limiting, allowance) = (Arc::clone(&self.limiting), Allowance::current());
-        Box::pin(async move {
+        let limiting = Arc::clone(&self.limiting);
+        // Of the task that calls, wherever the future is run.
+        Box::pin(Allowance::carry(async move {
+            let allowance = Allowance::current();
             let in_flight = limiting.turn(&allowance, &request).await.map_err(CallError::Refused)?;
             let response = service
                 .call(request)
                 .await
                 .map_err(|error| CallError::from(error.into()))?;
             Ok(limiting.answered(in_flight, response).await)
-        })
+        }))
     }
 }

@@ -111,10 +111,11 @@ impl RetryLayer {
         self.with(|retrying| retrying.sight.timeout = timeout)
     }
 
-    /// The key under which the caller's limit is shared; the whole provider unless said.
+    /// The key under which the caller's limit is shared: the `scopeKey` of refusals, and in a worker the gate that they close. Unless
+    /// said it is not known, and a worker closes the refused job's own scope.
     #[must_use]
     pub fn scope(self, key: ScopeKey) -> Self {
-        self.with(|retrying| retrying.sight.scope = key)
+        self.with(|retrying| retrying.sight.scope = Some(key))
     }
 
     /// Whether a call that may have had its effect is made again without an idempotency key.
@@ -181,14 +182,13 @@ where
         };
         let retrying = Arc::clone(&self.retrying);
         // Of the task that calls, wherever the future is run.
-        let allowance = Allowance::current();
-        Box::pin(async move {
-            match chain::call(&retrying, &allowance, &mut attempts, request).await {
+        Box::pin(Allowance::carry(async move {
+            match chain::call(&retrying, &Allowance::current(), &mut attempts, request).await {
                 Ok(seen) => Ok(seen),
                 Err(Broken::Refused(refusal)) => Err(CallError::Refused(refusal)),
                 Err(Broken::Failed(error)) => Err(error),
             }
-        })
+        }))
     }
 }
 

@@ -9,7 +9,9 @@ use http::{HeaderMap, StatusCode};
 use super::LayerResponse;
 use crate::{
     Contract, ContractReader, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
-    StatusTest, budget, requester::floored,
+    StatusTest, budget,
+    requester::floored,
+    waiting::{self, TooLate},
 };
 
 /// What one call may take where nobody says.
@@ -21,7 +23,8 @@ const READ_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(super) struct Sight {
     pub(super) provider: Arc<str>,
-    pub(super) scope: ScopeKey,
+    /// Where it was said.
+    pub(super) scope: Option<ScopeKey>,
     pub(super) timeout: Duration,
     pub(super) now: Now,
     reader: Arc<dyn ReadResponse>,
@@ -61,7 +64,7 @@ impl Sight {
     pub(super) fn new(provider: &str) -> Self {
         Self {
             provider: Arc::from(provider),
-            scope: ScopeKey::provider(provider),
+            scope: None,
             timeout: DEFAULT_TIMEOUT,
             now: Arc::new(budget::wall),
             reader: Arc::new(ContractReader::default()),
@@ -151,8 +154,17 @@ impl Sight {
         }
     }
 
+    /// A call that comes too late, for the caller: it was not made.
+    pub(super) fn too_late(&self, too_late: TooLate) -> RateLimitError {
+        self.refusal(waiting::refused(&self.provider, too_late, (self.now)()))
+    }
+
     /// A refusal for the caller.
     pub(super) fn refusal(&self, signal: Signal) -> RateLimitError {
-        RateLimitError::from(signal).in_scope(self.scope.clone())
+        let refusal = RateLimitError::from(signal);
+        match &self.scope {
+            Some(key) => refusal.in_scope(key.clone()),
+            None => refusal,
+        }
     }
 }

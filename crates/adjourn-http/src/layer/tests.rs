@@ -234,12 +234,20 @@ async fn a_wait_that_does_not_fit_is_the_client_s_error_and_the_worker_s_interru
         panic!("a refusal")
     };
     assert_eq!((signal.wait(), script.calls()), (Some(S(30)), 1));
+    assert_eq!(
+        signal.closes().map(ScopeKey::as_str),
+        Some("acme:entity:7"),
+        "the layer's scope reaches the gate"
+    );
 
     let service = retry(&script)
         .scope(ScopeKey::scoped("acme", "entity", "7"))
         .layer(script.clone());
     let refusal = refusal(through(service, Allowance::worker(), get()).await);
     assert_eq!(refusal.scope_key().map(ScopeKey::as_str), Some("acme:entity:7"));
+    let unsaid = retry(&script).layer(script.clone());
+    let unsaid = super::tests::refusal(through(unsaid, Allowance::worker(), get()).await);
+    assert_eq!(unsaid.scope_key(), None, "the job's own, whatever that is");
 }
 
 #[tokio::test(start_paused = true)]
@@ -437,8 +445,43 @@ async fn a_call_without_a_turn_in_time_is_refused_at_once_and_never_made() {
     assert!(refused.reason().contains("paced"), "{refused}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_turn_comes_after_its_deadline_does_not_queue_and_past_it_none_is_made() {
+    let ms = Duration::from_millis;
+    for (turn_in, left, made) in [(900, 100, false), (900, 2000, true), (0, 100, true), (0, 0, false)] {
+        let script = Script::playing([reply(200)]);
+        let budget = RateBudget::new(Rate::new(1, ms(900)));
+        let layer = RateLimitLayer::new("acme", budget.clone()).wall_clock(script.now());
+        let service = layer.layer(script.clone());
+        budget.check("/").unwrap();
+        tokio::time::advance(ms(900 - turn_in)).await;
+        let started_at = script.clock.now();
+        let allowance = Allowance::worker().until(started_at + ms(left));
+        let answered = through(service.clone(), allowance, get()).await;
+        assert_eq!(
+            (answered.is_ok(), script.calls()),
+            (made, usize::from(made)),
+            "{turn_in} {left}"
+        );
+        if let Err(error) = answered {
+            assert_eq!(script.clock.now(), started_at, "at once");
+            let expected = (turn_in > 0).then(|| ms(turn_in));
+            assert_eq!(error.refusal().unwrap().wait(), expected, "{error:?}");
+            assert_eq!(budget.in_flight(), 0);
+            // Nothing was spent.
+            tokio::time::advance(ms(turn_in)).await;
+            budget.check("/").unwrap();
+        }
+    }
+    let script = Script::playing([reply(200)]);
+    let over = Allowance::of(S(300)).until(script.clock.now());
+    let refused = refusal(through(retry(&script).layer(script.clone()), over, get()).await);
+    assert_eq!((refused.retry_at(), script.calls()), (None, 0));
+    assert!(refused.reason().contains("deadline"), "{refused}");
+}
+
 fn refusal_in_chain(result: Result<Response<impl Sized>, CallError>) -> RateLimitError {
-    result.map(drop).unwrap_err().refusal().unwrap().clone()
+    result.map(drop).unwrap_err().refusal().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -457,6 +500,22 @@ async fn a_call_is_in_flight_until_its_body_is_read_or_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_that_is_made_outside_an_allowance_and_run_inside_has_it() {
+    let script = Script::playing([hint(4), reply(200)]);
+    let mut service = retry(&script).layer(script.clone());
+    let call = service.ready().await.unwrap().call(get());
+    assert_eq!(refusal(Allowance::worker().scope(call).await).wait(), Some(S(4)));
+    let layer = RateLimitLayer::new("acme", RateBudget::new(Rate::new(1, S(60)))).wall_clock(script.now());
+    let mut service = layer.layer(script.clone());
+    service.ready().await.unwrap().call(get()).await.unwrap();
+    let call = service.ready().await.unwrap().call(get());
+    assert!(
+        Allowance::worker().scope(call).await.is_err(),
+        "no turn within a second"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_allowance_is_that_of_the_task_that_calls_wherever_the_call_is_run() {
     let script = Script::playing([hint(4), reply(200)]);
     let mut service = retry(&script).layer(script.clone());
@@ -468,6 +527,38 @@ async fn the_allowance_is_that_of_the_task_that_calls_wherever_the_call_is_run()
         .await;
     assert_eq!(refusal(answered).wait(), Some(S(4)));
     assert_eq!(script.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_that_were_refused_together_come_back_apart_however_short_the_hint_and_whatever_budget_they_share() {
+    let soon = Reply {
+        headers: vec![("retry-after-ms", "800".to_string())],
+        ..reply(429)
+    };
+    let gaps = |budget: Option<RateBudget>| {
+        let soon = soon.clone();
+        async move {
+            let mut gaps = std::collections::BTreeSet::new();
+            for _ in 0..20 {
+                let script = Script::playing([soon.clone(), reply(200)]);
+                let layer = RateLimitLayer::new("acme", budget.clone().unwrap_or(RateBudget::unknown()));
+                let service = ServiceBuilder::new()
+                    .layer(retry(&script))
+                    .layer(layer.wall_clock(script.now()))
+                    .service(script.clone());
+                through(service, Allowance::front_end(), get()).await.unwrap();
+                gaps.extend(script.gaps());
+            }
+            gaps
+        }
+    };
+    for gaps in [gaps(None).await, gaps(Some(RateBudget::unknown())).await] {
+        let (least, most) = (Duration::from_millis(1000), Duration::from_millis(1102));
+        assert!(
+            gaps.len() > 5 && gaps.iter().all(|gap| (least..=most).contains(gap)),
+            "{gaps:?}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -488,6 +579,44 @@ mod of_a_worker {
     use adjourn_worker::{Done, Handler, Job, Worker, fake::FakeQueue};
 
     use super::*;
+
+    use adjourn_core::Policy;
+
+    /// Asks twice for what costs four seconds of waiting, under the allowance that a job without one of its own would have.
+    struct Patient(Script);
+
+    impl Handler for Patient {
+        async fn handle(&self, _: Job) -> Result<Done, Interrupt> {
+            assert_eq!(Allowance::current().cap(), S(7));
+            for _ in 0..2 {
+                let call = retry(&self.0).layer(self.0.clone()).oneshot(get());
+                Allowance::of(S(300)).scope(call).await?;
+            }
+            Ok(Done::new())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_job_s_cap_is_for_all_of_its_calls_and_no_scope_around_or_in_it_lengthens_it() {
+        let script = Script::playing([hint(4), reply(200), hint(4), reply(200)]);
+        let clock = Arc::clone(&script.clock);
+        let queue = FakeQueue::standard("orders", clock.clone());
+        let mut policy = Policy::default();
+        policy.deferral.max_in_process_wait = S(7);
+        let worker = Worker::builder(Patient(script.clone()), Arc::new(queue.clone()))
+            .clock(clock.clone())
+            .policy(policy)
+            .build();
+        queue.send_body("7").unwrap();
+        let batch = queue.receive(10).await.unwrap();
+        Allowance::of(S(300)).scope(worker.run_batch(batch, None)).await;
+        assert_eq!(
+            script.calls(),
+            3,
+            "four of seven seconds are slept: the second refusal puts the job off"
+        );
+        assert_eq!(queue.steps().len(), 1);
+    }
 
     struct Orders(Script);
 

@@ -10,33 +10,68 @@ use crate::{InFlight, NoTurn, Now, RateBudget, WaitReason};
 /// A wait just before a call that is none: whoever may not wait in process takes a turn that comes so soon.
 const NO_WAIT: Duration = Duration::from_secs(1);
 
-/// Waits for the turn of a call that may take `timeout`, and takes it.
+/// Why a call has no turn.
+#[derive(Debug)]
+pub(crate) enum TooLate {
+    /// It would not come in time.
+    Turn(NoTurn),
+    /// The time by which the call had to be over is past.
+    Deadline,
+}
+
+/// Waits for the turn of a call that may take `timeout`, and takes it. Past the deadline there is none, not even now.
 pub(crate) async fn turn(
     budget: &RateBudget,
     path: &str,
     allowance: &Allowance,
     now: &Now,
     timeout: Duration,
-) -> Result<InFlight, NoTurn> {
+) -> Result<InFlight, TooLate> {
+    in_time(allowance, now)?;
+    // What waits is large, and no call that goes out at once should carry it along.
+    Box::pin(wait(budget, path, allowance, now, timeout)).await
+}
+
+async fn wait(
+    budget: &RateBudget,
+    path: &str,
+    allowance: &Allowance,
+    now: &Now,
+    timeout: Duration,
+) -> Result<InFlight, TooLate> {
     loop {
-        let within = allowance.budget(now(), timeout).max(NO_WAIT);
+        let within = allowance.budget_of_at_least(NO_WAIT, now(), timeout);
         let asleep = allowance.asleep(now);
         let turn = budget.turn(path, Some(within)).await;
         drop(asleep);
-        match turn?.sent() {
+        match turn.map_err(TooLate::Turn)?.sent() {
             Ok(in_flight) => return Ok(in_flight),
             // A pause began since the turn came: another one, if there is time for it.
-            Err(no_turn) if no_turn.retry_after >= allowance.budget(now(), timeout).max(NO_WAIT) => {
-                return Err(no_turn);
+            Err(no_turn) if no_turn.retry_after >= allowance.budget_of_at_least(NO_WAIT, now(), timeout) => {
+                return Err(TooLate::Turn(no_turn));
             }
             Err(_) => {}
         }
     }
 }
 
+/// Whether there is any time left for a call.
+pub(crate) fn in_time(allowance: &Allowance, now: &Now) -> Result<(), TooLate> {
+    match allowance.deadline() {
+        Some(deadline) if deadline <= now() => Err(TooLate::Deadline),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// A call without a turn in time, as a refusal: of the status that asked for a pause, with the moment of the turn where that is
 /// known.
-pub(crate) fn refused(provider: &str, no_turn: NoTurn, now: Timestamp) -> Signal {
+pub(crate) fn refused(provider: &str, too_late: TooLate, now: Timestamp) -> Signal {
+    let no_turn = match too_late {
+        TooLate::Turn(no_turn) => no_turn,
+        TooLate::Deadline => {
+            return Signal::new(provider, now).reason("the call's deadline is past; it was not made");
+        }
+    };
     let why = no_turn.reason.as_str();
     let reason = format!("our own budget has no turn in time: {why}");
     let signal = Signal::new(provider, now).reason(&reason);
