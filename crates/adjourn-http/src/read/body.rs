@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::{
     fields::{self, Field},
-    phrases::Said,
-    scan, xml,
+    scan,
+    words::Said,
+    xml,
 };
 
 /// The most members and elements of a body that is read as JSON.

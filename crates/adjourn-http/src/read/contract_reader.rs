@@ -10,12 +10,11 @@ use super::{
     bucket::{Bucket, severity},
     classify::{self, Ruled, RuledTime},
     clock::{Found, ProviderClock},
-    ietf,
-    phrases::Said,
-    reading,
+    ietf, reading,
     recognise::{Looks, Seen},
     reset_headers,
     time::{self, Places, Told},
+    words::Said,
 };
 use crate::{Contract, LimitScope, Settings, Time, Window};
 

@@ -6,6 +6,7 @@ mod classify;
 mod clock;
 mod contract_reader;
 mod fields;
+mod header_names;
 mod http_date;
 mod ietf;
 mod number;
@@ -20,6 +21,7 @@ mod time;
 mod value;
 mod vendor;
 mod word_set;
+mod words;
 mod xml;
 
 use std::fmt::Debug;

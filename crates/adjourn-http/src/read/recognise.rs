@@ -3,10 +3,7 @@
 use adjourn_core::{Kind, ScopeHint};
 use http::{HeaderMap, header};
 
-use super::{
-    body::Body,
-    phrases::{self, Said},
-};
+use super::{body::Body, phrases, words::Said};
 
 /// What a response is that no rule knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
