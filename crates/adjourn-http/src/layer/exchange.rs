@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method, StatusCode};
 use http_body::Body;
 
-use super::body::{self, ReadBody};
+use super::body::{Beginning, ReadBody};
 use crate::InFlight;
 
 mod sealed {
@@ -107,14 +107,13 @@ where
     async fn begun(self, most: usize, within: Duration) -> (Bytes, Self::Seen) {
         let (parts, body) = self.into_parts();
         let mut body = Box::pin(body);
-        let mut read = Vec::new();
+        let mut beginning = Beginning::new();
         if most > 0 {
             // Whatever came in time is what is read; a body that stalls or breaks off does so for its reader as well.
-            let _ = tokio::time::timeout(within, body::begin(&mut read, &mut body, most)).await;
+            let _ = tokio::time::timeout(within, beginning.read(&mut body, most)).await;
         }
-        let read = Bytes::from(read);
-        let seen = http::Response::from_parts(parts, ReadBody::new(read.clone(), body));
-        (read, seen)
+        let body = ReadBody::new(beginning, body);
+        (body.read(), http::Response::from_parts(parts, body))
     }
     fn seen_extensions(seen: &mut Self::Seen) -> &mut Extensions {
         seen.extensions_mut()
@@ -151,7 +150,7 @@ impl LayerResponse for reqwest::Response {
         let url = seen.url().clone();
         let response = http::Response::<reqwest::Body>::from(seen);
         rebuilt(
-            response.map(|body| ReadBody::new(Bytes::new(), Box::pin(body)).held(in_flight)),
+            response.map(|body| ReadBody::new(Beginning::new(), Box::pin(body)).held(in_flight)),
             url,
         )
     }

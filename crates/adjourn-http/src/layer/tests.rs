@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    convert::Infallible,
     error::Error,
     future::Future,
     pin::Pin,
@@ -14,12 +13,12 @@ use std::{
 use adjourn_core::{Outcome, RateLimitError, ScopeKey, Timestamp};
 use adjourn_worker::{Clock, Interrupt, VirtualClock};
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, timeout::TimeoutLayer};
 
 use super::*;
-use crate::{Allowance, CatalogueEntry, Now, Rate, RateBudget, WaitPolicy};
+use crate::{Allowance, CatalogueEntry, ContractReader, Now, Rate, RateBudget, WaitPolicy};
 
 const S: fn(u64) -> Duration = Duration::from_secs;
 
@@ -30,14 +29,15 @@ struct Pieces {
     waits: Option<Pin<Box<tokio::time::Sleep>>>,
 }
 
+/// Pieces that are no bytes: the body breaks off, or ends in trailers.
+const BREAKS: &str = "breaks off";
+const TRAILS: &str = "trailers";
+
 impl Body for Pieces {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BoxError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let Some(&(after, piece)) = self.pieces.front() else {
             return Poll::Ready(None);
         };
@@ -45,7 +45,14 @@ impl Body for Pieces {
         std::task::ready!(waits.as_mut().poll(context));
         self.waits = None;
         self.pieces.pop_front();
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(piece.as_bytes())))))
+        Poll::Ready(Some(match piece {
+            BREAKS => Err("the connection was reset".into()),
+            TRAILS => Ok(Frame::trailers(HeaderMap::from_iter([(
+                http::header::ETAG,
+                HeaderValue::from_static("7"),
+            )]))),
+            bytes => Ok(Frame::data(Bytes::from_static(bytes.as_bytes()))),
+        }))
     }
 }
 
@@ -298,6 +305,50 @@ async fn what_was_read_of_a_body_is_still_in_it_and_a_stalling_one_holds_nobody_
         script.clock.now().since(started_at) < S(70),
         "nothing is waited for twice"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_breaks_off_or_ends_in_trailers_does_so_for_whoever_reads_it_too() {
+    let frames = async |response: Response<ReadBody<ReadBody<Pieces>>>| {
+        let mut body = Box::pin(response.into_body());
+        let mut seen = Vec::new();
+        while let Some(frame) = std::future::poll_fn(|context| body.as_mut().poll_frame(context)).await {
+            assert!(seen.len() < 9, "it ends");
+            seen.push(match frame.map(Frame::into_data) {
+                Ok(Ok(bytes)) => String::from_utf8(bytes.to_vec()).unwrap(),
+                Ok(Err(_)) => TRAILS.to_string(),
+                Err(error) => error.to_string(),
+            });
+        }
+        assert!(body.is_end_stream());
+        seen.join(", ")
+    };
+    for (status, last, expected) in [
+        (200, BREAKS, "012345, the connection was reset"),
+        (404, BREAKS, "012345, the connection was reset"),
+        (500, BREAKS, "012345, the connection was reset"),
+        (404, TRAILS, "012345, trailers"),
+    ] {
+        for before in [&[(Duration::ZERO, "012"), (Duration::ZERO, "345")][..], &[]] {
+            let pieces = before.iter().copied().chain([(Duration::ZERO, last)]).collect();
+            let script = Script::playing([Reply {
+                pieces,
+                ..reply(status)
+            }]);
+            let budget = RateBudget::unknown().max_in_flight(1);
+            let reader = Arc::new(ContractReader::default());
+            let service = ServiceBuilder::new()
+                .layer(retry(&script).waiting(WaitPolicy::none()).reader(reader.clone()))
+                .layer(RateLimitLayer::new("acme", budget.clone()).reader(reader))
+                .service(script.clone());
+            let response = through(service, Allowance::worker(), get()).await.unwrap();
+            let bytes: usize = before.iter().map(|(_, piece)| piece.len()).sum();
+            assert!(response.body().size_hint().lower() >= u64::try_from(bytes).unwrap());
+            let expected = expected.trim_start_matches(if before.is_empty() { "012345, " } else { "" });
+            assert_eq!(frames(response).await, expected, "{status}");
+            assert_eq!(budget.in_flight(), 0);
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -735,6 +786,32 @@ mod of_reqwest {
         let nobody = Loopback::nobody().await;
         let failed = Allowance::worker().scope(handle(&nobody)).await.unwrap_err();
         assert!(matches!(failed.into_outcome(), Outcome::Failed(fault) if fault.why().contains("refused")));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_an_error_for_who_reads_it_whatever_layers_there_are() {
+        for status in [200, 404, 500] {
+            let act = format!("HTTP/1.1 {status} X\r\ncontent-length: 100\r\n\r\n0123456789");
+            let server = Loopback::playing(vec![Act::Answer(act.into_bytes())]).await;
+            let reader = Arc::new(ContractReader::default());
+            let mut service = ServiceBuilder::new()
+                .layer(
+                    RetryLayer::new("acme")
+                        .reader(reader.clone())
+                        .waiting(WaitPolicy::none()),
+                )
+                .layer(RateLimitLayer::new("acme", RateBudget::unknown()).reader(reader))
+                .service(client());
+            let request = client().get(&server.url).build().unwrap();
+            let response = service.ready().await.unwrap().call(request).await.unwrap();
+            assert_eq!(response.status(), status);
+            assert!(
+                response.content_length().is_none_or(|length| length >= 100),
+                "as announced"
+            );
+            let error = response.bytes().await.unwrap_err();
+            assert!(error.is_body() || error.is_decode(), "{status}: {error:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
