@@ -41,7 +41,8 @@ impl fmt::Debug for Clock {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where budgets read the clock")]
-fn instant() -> Instant {
+#[inline]
+pub(super) fn instant() -> Instant {
     Instant::now()
 }
 
@@ -67,7 +68,13 @@ impl Clock {
 
     #[inline]
     pub(super) fn now(&self) -> Moment {
-        let since = instant().saturating_duration_since(self.origin);
+        self.moment(instant())
+    }
+
+    /// A reading of the clock as a moment.
+    #[inline]
+    pub(super) fn moment(&self, read: Instant) -> Moment {
+        let since = read.saturating_duration_since(self.origin);
         // Short of `Duration::as_nanos`, which counts in 128 bits.
         let seconds = since.as_secs().saturating_mul(1_000_000_000);
         Moment::from_nanos(seconds.saturating_add(u64::from(since.subsec_nanos())))

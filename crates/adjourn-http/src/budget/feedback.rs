@@ -48,7 +48,11 @@ impl Heard {
     /// Of a reading that was made for `received_at`.
     pub(super) fn of(status: u16, headers: &HeaderMap, reading: &Reading, received_at: Timestamp) -> Self {
         let refused = reading.is_limited();
-        let others = units::other_than_requests(headers);
+        let others = if reading.limits().is_empty() {
+            Vec::new()
+        } else {
+            units::other_than_requests(headers)
+        };
         let limits = reading.limits().iter().filter(|limit| !others.contains(&limit.name));
         let counts = || {
             limits.clone().filter_map(|limit| {

@@ -190,8 +190,7 @@ impl State {
 
     /// Spends a start without a place in flight.
     #[inline]
-    pub(super) fn check(&self) -> Result<(), NoTurn> {
-        let now = self.now();
+    pub(super) fn check(&self, now: Moment) -> Result<(), NoTurn> {
         // The common case by itself: nothing paused, nobody waiting, the configured rate.
         if let Some(quota) = self.terms.quota
             && self.share.load(Ordering::Acquire) == WHOLE
@@ -207,8 +206,7 @@ impl State {
     }
 
     /// The same for a call of `whole` that takes this lane.
-    pub(super) fn check_for(&self, whole: &Self) -> Result<(), NoTurn> {
-        let now = self.now();
+    pub(super) fn check_for(&self, whole: &Self, now: Moment) -> Result<(), NoTurn> {
         self.spend(whole, now).map_err(|hold| queue::too_late(&hold, now))
     }
 

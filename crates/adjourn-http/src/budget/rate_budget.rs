@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use adjourn_pace::{Strategy, Throttle};
 
 use super::{
-    NoTurn, Rate, RateRule, Turn, WaitReason,
-    clock::Clock,
+    InFlight, NoTurn, Rate, RateRule, Turn, WaitReason,
+    clock::{self, Clock},
     disabled::is_disabled,
     event, queue,
     state::{State, begin},
@@ -143,6 +143,23 @@ impl RateBudget {
         Ok(Turn::of(whole, apart, taken, points))
     }
 
+    /// A call whose turn is now, sent in that same moment. None where something holds it: nothing is spent, and
+    /// [`RateBudget::turn`] knows what and for how long.
+    pub(crate) fn sent_now(&self, path: &str) -> Option<InFlight> {
+        if is_disabled() {
+            return Some(InFlight::free());
+        }
+        let whole = &self.state;
+        let apart = whole.lane(path).filter(|lane| !Arc::ptr_eq(lane, whole));
+        let lane = apart.as_ref().unwrap_or(whole);
+        let now = lane.now();
+        if lane.waiting.load(std::sync::atomic::Ordering::Acquire) > 0 {
+            return None;
+        }
+        let taken = begin(whole, lane, None, 1, now).ok()?;
+        Some(Turn::of(whole, apart, taken, 1).sent_at(now))
+    }
+
     /// Spends a start now, or says how long until there is one; it never waits, and takes no place in flight. For who only wants to
     /// know whether a call may go out, and hears nothing of its answer.
     ///
@@ -153,13 +170,17 @@ impl RateBudget {
         if is_disabled() {
             return Ok(());
         }
+        // Before anything of the budget is looked at: another thread that starts meanwhile would take it out of the processor's
+        // cache again.
+        let read = clock::instant();
         let whole = &*self.state;
+        let now = whole.terms.clock.moment(read);
         if whole.terms.rules.is_empty() {
-            return whole.check();
+            return whole.check(now);
         }
         match whole.lane(path) {
-            None => whole.check(),
-            Some(lane) => lane.check_for(whole),
+            None => whole.check(now),
+            Some(lane) => lane.check_for(whole, now),
         }
     }
 

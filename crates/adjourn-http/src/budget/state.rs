@@ -105,6 +105,7 @@ impl State {
         }
     }
 
+    #[inline]
     pub(super) fn now(&self) -> Moment {
         self.terms.clock.now()
     }

@@ -89,23 +89,22 @@ impl Turn {
     /// A pause began since the turn came. The call must not be made; the turn has been given back. Ask for another one, or give up.
     pub fn sent(mut self) -> Result<InFlight, NoTurn> {
         let Some(hands) = self.hands.take() else {
-            return Ok(InFlight {
-                hands: None,
-                sent_at: Moment::ORIGIN,
-                ticket_is_open: AtomicBool::new(false),
-            });
+            return Ok(InFlight::free());
         };
         let now = hands.whole.now();
         if let Err(hold) = hands.whole.open(now).and_then(|()| hands.lane().open(now)) {
             undo(&hands.whole, hands.lane(), hands.taken);
             return Err(queue::too_late(&hold, now));
         }
-        hands.lane().keep(hands.taken);
-        Ok(InFlight {
-            ticket_is_open: AtomicBool::new(matches!(hands.taken, Taken::Found(_))),
-            hands: Some(hands),
-            sent_at: now,
-        })
+        Ok(InFlight::of(hands, now))
+    }
+
+    /// The same in the moment of the turn itself, in which no pause can have begun.
+    pub(super) fn sent_at(mut self, now: Moment) -> InFlight {
+        match self.hands.take() {
+            Some(hands) => InFlight::of(hands, now),
+            None => InFlight::free(),
+        }
     }
 }
 
@@ -133,6 +132,24 @@ pub struct InFlight {
 }
 
 impl InFlight {
+    /// A call that no budget holds.
+    pub(super) fn free() -> Self {
+        Self {
+            hands: None,
+            sent_at: Moment::ORIGIN,
+            ticket_is_open: AtomicBool::new(false),
+        }
+    }
+
+    fn of(hands: Hands, sent_at: Moment) -> Self {
+        hands.lane().keep(hands.taken);
+        Self {
+            ticket_is_open: AtomicBool::new(matches!(hands.taken, Taken::Found(_))),
+            hands: Some(hands),
+            sent_at,
+        }
+    }
+
     /// What the call was answered, read by the provider's contract where the budget knows it: call it with each response, of any
     /// status. It answers with the moment at which the call may be repeated, where the response names one; the budget's pause ends at
     /// that same moment.
