@@ -127,13 +127,17 @@ pub(super) fn rules<'c>(
     })
 }
 
-fn holds(rule: &Rule, status: u16, headers: &HeaderMap, body: &Body<'_>) -> bool {
-    let right_status = if rule.status.is_empty() {
+/// Whether a rule is about responses of that status.
+pub(super) fn has_status(rule: &Rule, status: u16) -> bool {
+    if rule.status.is_empty() {
         (400..600).contains(&status) && status != 401
     } else {
         rule.status.iter().any(|test| test.holds(status))
-    };
-    right_status
+    }
+}
+
+fn holds(rule: &Rule, status: u16, headers: &HeaderMap, body: &Body<'_>) -> bool {
+    has_status(rule, status)
         && rule
             .headers
             .iter()

@@ -10,7 +10,7 @@ use super::{
     bucket::{Bucket, severity},
     classify::{self, Ruled, RuledTime},
     clock::{Found, ProviderClock},
-    ietf, reading,
+    ietf, plain, reading,
     recognise::{Looks, Seen},
     reset_headers,
     time::{self, Places, Told},
@@ -77,6 +77,20 @@ impl ReadResponse for ContractReader {
 
 /// Reads one response.
 pub(crate) fn read(
+    provider: &str,
+    contract: Option<&Contract>,
+    hook: Option<&dyn Classify>,
+    response: &Response<'_>,
+) -> Reading {
+    if hook.is_none() && plain::says_nothing(contract, response) {
+        let signal = Signal::new(provider, response.received_at).status(response.status.as_u16());
+        return Reading::new(false, signal.reason(&reading::title(response.status)));
+    }
+    read_whole(provider, contract, hook, response)
+}
+
+/// The same, whatever the response is.
+pub(super) fn read_whole(
     provider: &str,
     contract: Option<&Contract>,
     hook: Option<&dyn Classify>,

@@ -11,6 +11,7 @@ mod http_date;
 mod ietf;
 mod number;
 mod phrases;
+mod plain;
 mod reading;
 mod recognise;
 mod reset_headers;

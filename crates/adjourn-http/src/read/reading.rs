@@ -167,8 +167,10 @@ impl Ignored {
 /// A status with its words: `429 Too Many Requests`.
 pub(super) fn title(status: StatusCode) -> Cow<'static, str> {
     match (status.as_u16(), status.canonical_reason()) {
+        // The commonest, which need not be put together.
+        (200, _) => Cow::Borrowed("200 OK"),
         (429, _) => Cow::Borrowed("429 Too Many Requests"),
-        (_, Some(_)) => Cow::Owned(status.to_string()),
+        (_, Some(words)) => Cow::Owned([status.as_str(), " ", words].concat()),
         (number, None) => Cow::Owned(number.to_string()),
     }
 }
