@@ -9,6 +9,8 @@ mod problem;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use adjourn_core::{ScopeKey, Timestamp};
 use http::{HeaderName, HeaderValue, Method};
 
@@ -141,20 +143,25 @@ impl HttpJob {
     /// A revision above 0 is part of a made key, since another content under a used key is no repeat.
     #[must_use]
     pub fn idempotency_key(&self, lasting_id: &str) -> String {
+        self.key(lasting_id).into_owned()
+    }
+
+    /// The same, borrowed where it is an id as it stands.
+    pub(crate) fn key<'a>(&'a self, lasting_id: &'a str) -> Cow<'a, str> {
         if let Some(key) = &self.own_key {
-            return key.clone();
+            return Cow::Borrowed(key);
         }
         let id = self.id.as_deref().unwrap_or(lasting_id);
         let sendable = id.len() <= 128 && id.bytes().all(|byte| byte.is_ascii_graphic());
         let base = if sendable {
-            id.to_string()
+            Cow::Borrowed(id)
         } else {
-            format!("h-{:032x}", xxhash_rust::xxh3::xxh3_128(id.as_bytes()))
+            Cow::Owned(format!("h-{:032x}", xxhash_rust::xxh3::xxh3_128(id.as_bytes())))
         };
         if self.revision == 0 {
             base
         } else {
-            format!("{base}.r{}", self.revision)
+            Cow::Owned(format!("{base}.r{}", self.revision))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rules of a job's path: it is appended to the provider's base URL and may not leave it.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use url::Url;
@@ -81,11 +81,13 @@ impl JobPath {
     /// The URL of this path under `base`; none if it would leave it, which [`JobPath::new`] has ruled out.
     #[must_use]
     pub fn under(&self, base: &Url) -> Option<Url> {
-        let path = format!(
-            "{}{}",
-            base.path().trim_end_matches('/'),
-            utf8_percent_encode(&self.0, ENCODED)
-        );
+        let prefix = base.path().trim_end_matches('/');
+        let encoded = Cow::from(utf8_percent_encode(&self.0, ENCODED));
+        let path = if prefix.is_empty() {
+            encoded
+        } else {
+            Cow::Owned([prefix, &encoded].concat())
+        };
         let mut url = base.clone();
         url.set_path(&path);
         // A parser that normalised anything understood the path in another way than the checks did.
