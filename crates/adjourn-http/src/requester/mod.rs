@@ -2,6 +2,7 @@
 
 mod answer;
 mod client;
+mod exchange;
 mod outgoing;
 mod redirect;
 mod waited;
@@ -9,24 +10,23 @@ mod waited;
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use adjourn_core::{Fault, Outcome, Timestamp};
-use http::{HeaderMap, StatusCode};
-
 pub use answer::Answer;
 pub(crate) use answer::{chain, floored, meaning};
 pub use client::ClientError;
+pub(crate) use exchange::read_body;
 
 use crate::{
-    Budgets, Credential, Credentials, HttpJob, InFlight, Provider, READ_BYTES, ReadResponse, Response, Results,
-    Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
+    Budgets, Credential, Credentials, HttpJob, InFlight, READ_BYTES, ReadResponse, Response, Results, Settings, Token,
+    TokenError, TokenSource, WaitPolicy, scope,
     settings::redacted,
     token::{self, ClientCredentials, Endpoint},
 };
 use client::Clients;
+use exchange::Received;
+use outgoing::{Call, Order};
 
 /// The most bytes of a response that are kept as a job's result.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
-
-const MAX_REDIRECTS: usize = 5;
 
 /// Tells the time; the requester itself reads no clock.
 pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -84,15 +84,6 @@ impl Attempt {
         }
         .into()
     }
-}
-
-/// One answer, received.
-struct Received {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Vec<u8>,
-    whole: bool,
-    at: Timestamp,
 }
 
 impl Requester {
@@ -179,14 +170,15 @@ impl Requester {
     /// timeout. `lasting_id` is the name that the job's message keeps for life; the idempotency key is made from it where
     /// the job has neither a key nor an id.
     pub async fn perform(&self, job: &HttpJob, lasting_id: &str, must_end_by: Timestamp) -> Answer {
-        self.attempt(job, lasting_id, must_end_by, None).await.answer
+        self.attempt(job, lasting_id, Some(must_end_by), None).await.answer
     }
 
+    /// As [`perform`](Self::perform); without `must_end_by`, within the provider's timeout alone.
     async fn attempt(
         &self,
         job: &HttpJob,
         lasting_id: &str,
-        must_end_by: Timestamp,
+        must_end_by: Option<Timestamp>,
         in_flight: Option<&InFlight>,
     ) -> Attempt {
         let provider = match job.check(&self.inner.settings) {
@@ -194,14 +186,21 @@ impl Requester {
             Err(error) => return Answer::of(Outcome::Rejected(Fault::new(&format!("refused: {error}")))).into(),
         };
         let started_at = (self.inner.now)();
-        let left = provider.timeout().min(must_end_by.since(started_at));
+        let left = must_end_by.map_or(Duration::MAX, |at| at.since(started_at));
+        let left = left.min(provider.timeout());
         if left.is_zero() {
             return Answer::of(Outcome::Failed(Fault::new(
                 "there was no time left for its call; it was not sent",
             )))
             .into();
         }
-        let Some(call) = outgoing::call(job, provider, &self.inner.credentials, lasting_id) else {
+        let order = Order {
+            job,
+            provider,
+            credentials: &self.inner.credentials,
+            lasting_id,
+        };
+        let Some(call) = order.call() else {
             return Answer::of(Outcome::Rejected(Fault::new(
                 "refused: its path would leave the provider's base_url",
             )))
@@ -209,101 +208,49 @@ impl Requester {
         };
         let ends_at = started_at + left;
         let Some(source) = self.tokens.get(provider.name()) else {
-            return self.follow(job, provider, call, ends_at, in_flight).await;
+            let sent = self.send(provider, call, left);
+            return self.follow(&order, sent, ends_at, None, in_flight).await;
         };
+        // Seldom, and large: what every call would have to carry along otherwise.
+        Box::pin(self.with_token(&order, call, source.as_ref(), left, ends_at, in_flight)).await
+    }
+
+    /// Sends a call with a token, and once more with a fresh one where it was not taken.
+    async fn with_token(
+        &self,
+        order: &Order<'_>,
+        call: Call,
+        source: &dyn TokenSource,
+        left: Duration,
+        ends_at: Timestamp,
+        in_flight: Option<&InFlight>,
+    ) -> Attempt {
+        let provider = order.provider;
         let token = match source.token(left).await {
             Ok(token) => token,
             Err(error) => return Attempt::without_token(error),
         };
-        let attempt = self
-            .follow(job, provider, call.with_token(provider, &token), ends_at, in_flight)
-            .await;
+        let left = ends_at.since((self.inner.now)());
+        let sent = self.send(provider, call.with_token(provider, &token), left);
+        let attempt = self.follow(order, sent, ends_at, Some(&token), in_flight).await;
         if attempt.answer.status != Some(401) || !matches!(attempt.answer.outcome, Outcome::Rejected(_)) {
             return attempt;
         }
         // A token may end before its time. One that is fresh and not taken either is what the provider means.
         match source.renewed(&token, ends_at.since((self.inner.now)())).await {
             Ok(fresh) => {
-                let call = call.with_token(provider, &fresh);
-                self.follow(job, provider, call, ends_at, in_flight).await
+                let Some(call) = order.call() else { return attempt };
+                let left = ends_at.since((self.inner.now)());
+                let sent = self.send(provider, call.with_token(provider, &fresh), left);
+                self.follow(order, sent, ends_at, Some(&fresh), in_flight).await
             }
             Err(error) => Attempt::without_token(error),
         }
     }
 
-    async fn follow(
-        &self,
-        job: &HttpJob,
-        provider: &Provider,
-        mut call: outgoing::Call,
-        ends_at: Timestamp,
-        in_flight: Option<&InFlight>,
-    ) -> Attempt {
-        let repeats = provider.repeats(&call.method);
-        for redirects in 0..=MAX_REDIRECTS {
-            let left = ends_at.since((self.inner.now)());
-            let received = match self.send(provider, &call, left).await {
-                Ok(received) => received,
-                Err(error) => return answer::unanswered(provider, &error, repeats).into(),
-            };
-            let next = match redirect::target(provider.base_url(), &call, received.status, &received.headers) {
-                redirect::Target::None => {
-                    return self.answer(job, provider, received, call.token.as_ref(), in_flight);
-                }
-                redirect::Target::Refused(words) => {
-                    return answer::unfollowed(provider, received.status, &words).into();
-                }
-                redirect::Target::Follow(url) => url,
-            };
-            if redirects == MAX_REDIRECTS {
-                let words = format!("it was the redirect number {} in a row", redirects + 1);
-                return answer::unfollowed(provider, received.status, &words).into();
-            }
-            call.url = next;
-        }
-        Answer::of(Outcome::Failed(Fault::new("redirected too often"))).into()
-    }
-
-    /// Sends a call and receives its answer: all of the head, and of the body as much as is asked for.
-    async fn send(
-        &self,
-        provider: &Provider,
-        call: &outgoing::Call,
-        left: Duration,
-    ) -> Result<Received, reqwest::Error> {
-        let mut request = self
-            .inner
-            .clients
-            .of(provider)
-            .request(call.method.clone(), call.url.clone())
-            .headers(call.headers.clone())
-            .timeout(left);
-        if let Some(body) = &call.body {
-            request = request.body(body.clone());
-        }
-        let mut response = request.send().await?;
-        let at = (self.inner.now)();
-        // Whatever decodes the body has read them already.
-        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
-        let most = if status.is_success() && provider.results() == Results::Store {
-            MAX_RESULT_BYTES
-        } else {
-            READ_BYTES
-        };
-        let (body, whole) = read_body(&mut response, most).await;
-        Ok(Received {
-            status,
-            headers,
-            body,
-            whole,
-            at,
-        })
-    }
-
     fn answer(
         &self,
-        job: &HttpJob,
-        provider: &Provider,
+        order: &Order<'_>,
         received: Received,
         token: Option<&Token>,
         in_flight: Option<&InFlight>,
@@ -315,6 +262,7 @@ impl Requester {
             whole,
             at,
         } = received;
+        let provider = order.provider;
         let read = body.get(..READ_BYTES).unwrap_or(&body);
         let reading = self.inner.reader.read(
             provider.name(),
@@ -327,7 +275,8 @@ impl Requester {
         );
         // One reading serves the call and its budget, and both wait for one moment.
         let heard = in_flight.map(|in_flight| in_flight.heard(status.as_u16(), &headers, &reading, at));
-        let resumes_at = heard.and_then(|heard| Some((self.inner.now)() + heard.retry_after?));
+        let resumes_in = heard.and_then(|heard| heard.retry_after);
+        let resumes_at = resumes_in.map(|span| (self.inner.now)() + span);
         let said = || {
             // Blotted out before it is cut, so that no half of a credential is left at the cut.
             let text = String::from_utf8_lossy(read.get(..4096).unwrap_or(read)).into_owned();
@@ -337,14 +286,16 @@ impl Requester {
                 .take(200)
                 .collect()
         };
-        let floor_ms = provider.contract().and_then(|contract| contract.min_retry_after_ms);
-        let scopes = reading.scopes().to_vec();
+        let contract = provider.contract().map(AsRef::as_ref);
+        let floor_ms = contract.and_then(|contract| contract.min_retry_after_ms);
+        let scopes = if reading.is_limited() {
+            reading.scopes().to_vec()
+        } else {
+            Vec::new()
+        };
         let (limits, not_before) = (reading.limits().to_vec(), reading.not_before());
         let outcome = match meaning(provider.name(), status, reading, floor_ms, said) {
-            Outcome::Throttled(signal) => {
-                let contract = provider.contract().map(AsRef::as_ref);
-                Outcome::Throttled(scope::closing(signal, &scopes, job, contract))
-            }
+            Outcome::Throttled(signal) => Outcome::Throttled(scope::closing(signal, &scopes, order.job, contract)),
             outcome @ (Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_)) => outcome,
         };
         let mut answer = Answer {
@@ -366,25 +317,6 @@ impl Requester {
             }
         }
         Attempt { answer, resumes_at }
-    }
-}
-
-/// The first `most` bytes of a body, and whether that is all of it. What breaks off has still been answered: its status and
-/// headers stand.
-pub(crate) async fn read_body(response: &mut reqwest::Response, most: usize) -> (Vec<u8>, bool) {
-    let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) => {
-                let room = most - body.len();
-                body.extend(chunk.iter().take(room));
-                if chunk.len() > room {
-                    return (body, false);
-                }
-            }
-            Ok(None) => return (body, true),
-            Err(_) => return (body, false),
-        }
     }
 }
 

@@ -3,25 +3,23 @@
 use http::{HeaderMap, Method, StatusCode, header};
 use url::Url;
 
-use super::outgoing::Call;
-
 pub(super) enum Target {
     /// The answer is no redirect.
     None,
     /// The same request goes there.
-    Follow(Url),
+    Follow(Box<Url>),
     /// It is a redirect that is not followed, for this reason.
     Refused(String),
 }
 
-/// What a response with this status and these headers asks for.
-pub(super) fn target(base: &Url, call: &Call, status: StatusCode, headers: &HeaderMap) -> Target {
-    let safe = call.method == Method::GET || call.method == Method::HEAD;
+/// What a response with this status and these headers asks for, to a request of that method for that URL.
+pub(super) fn target(base: &Url, method: &Method, url: &Url, status: StatusCode, headers: &HeaderMap) -> Target {
+    let safe = method == Method::GET || method == Method::HEAD;
     match status.as_u16() {
-        301..=303 if !safe => Target::Refused(format!("following it would turn {} into GET", call.method)),
-        301 | 302 | 303 | 307 | 308 => match location(&call.url, headers) {
+        301..=303 if !safe => Target::Refused(format!("following it would turn {method} into GET")),
+        301 | 302 | 303 | 307 | 308 => match location(url, headers) {
             None => Target::Refused("it names no location that can be read".to_string()),
-            Some(url) if is_under(base, &url) => Target::Follow(url),
+            Some(url) if is_under(base, &url) => Target::Follow(Box::new(url)),
             Some(url) => Target::Refused(format!(
                 "it leads off base_url, to {}",
                 url.origin().ascii_serialization()

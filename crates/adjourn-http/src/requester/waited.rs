@@ -39,8 +39,9 @@ impl Requester {
                 }
                 None => None,
             };
-            let must_end_by = allowance.deadline().unwrap_or((self.inner.now)() + timeout);
-            let attempt = self.attempt(job, lasting_id, must_end_by, in_flight.as_ref()).await;
+            let attempt = self
+                .attempt(job, lasting_id, allowance.deadline(), in_flight.as_ref())
+                .await;
             // Its answer was read to the end: its place is free for others while this call waits.
             drop(in_flight);
             let outcome = &attempt.answer.outcome;
