@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use adjourn_http::{
     Allowance, RateBudget,
-    layer::{RateLimitLayer, RetryLayer},
+    layer::{FollowRedirectLayer, RateLimitLayer, RetryLayer},
 };
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, SystemClock, VirtualClock, Worker, fake::FakeQueue};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
@@ -36,10 +36,12 @@ fn shop(base_path: String) -> reqwest::Result<ShopApi> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .retry(reqwest::retry::never())
+        .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()?;
-    // No `RetryTransientMiddleware` beside these.
+    // No `RetryTransientMiddleware` beside these. Redirects are followed above the rate, so that each hop takes a turn of its own.
     let client = ClientBuilder::new(client)
+        .with(FollowRedirectLayer::new())
         .with(RetryLayer::new("shop"))
         .with(RateLimitLayer::new("shop", RateBudget::unknown().max_in_flight(8)))
         .build();
@@ -54,6 +56,16 @@ async fn a_script_waits_as_long_as_it_says() {
     let shop = shop(url).unwrap();
     let an_hour = std::time::Duration::from_secs(3600);
     Allowance::of(an_hour).scope(shop.add_order("7")).await.unwrap();
+    assert_eq!((called.recv().await, called.recv().await), (Some(1), Some(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_is_taken_where_the_shop_sends_it() {
+    let (url, mut called) = provider::refusing_once("308 Permanent Redirect\r\nlocation: /v2/orders\r\n")
+        .await
+        .unwrap();
+    let shop = shop(url).unwrap();
+    Allowance::front_end().scope(shop.add_order("7")).await.unwrap();
     assert_eq!((called.recv().await, called.recv().await), (Some(1), Some(2)));
 }
 

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 use adjourn_core::RateLimitError;
 use adjourn_http::{
     Allowance, Rate, RateBudget,
-    layer::{CallError, RateLimitLayer, RetryLayer},
+    layer::{CallError, FollowRedirectLayer, RateLimitLayer, RetryLayer},
 };
 use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, SystemClock, VirtualClock, Worker, fake::FakeQueue};
 use tower::{Service, ServiceBuilder, ServiceExt};
@@ -80,9 +80,12 @@ fn shop(
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = reqwest::Client::builder()
         .retry(reqwest::retry::never())
+        .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .build()?;
+    // Redirects are followed above the rate, so that each hop takes a turn of its own.
     let service = ServiceBuilder::new()
+        .layer(FollowRedirectLayer::new())
         .layer(RetryLayer::new("shop").timeout(Duration::from_secs(5)))
         .layer(RateLimitLayer::new("shop", RateBudget::new(Rate::per_second(10))))
         .service(client);
@@ -98,6 +101,16 @@ async fn a_front_end_waits_a_little_and_answers_its_caller() {
     // Around each request that the front end serves.
     let order = Allowance::front_end().scope(shop.get_order("7")).await.unwrap();
     assert_eq!(order, "");
+    assert_eq!((called.recv().await, called.recv().await), (Some(1), Some(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_was_moved_is_asked_for_where_it_is_now() {
+    let (url, mut called) = provider::refusing_once("307 Temporary Redirect\r\nlocation: /archive/7\r\n")
+        .await
+        .unwrap();
+    let shop = shop(url).unwrap();
+    Allowance::front_end().scope(shop.get_order("7")).await.unwrap();
     assert_eq!((called.recv().await, called.recv().await), (Some(1), Some(2)));
 }
 

@@ -1,4 +1,4 @@
-//! The retrying layer as middleware of the crate `reqwest-middleware`.
+//! The layers as middleware of the crate `reqwest-middleware`.
 
 use std::error::Error;
 
@@ -8,8 +8,9 @@ use reqwest::{Request, Response};
 use reqwest_middleware::{Middleware, Next};
 
 use super::{
-    CallError, RateLimitLayer, RetryLayer,
+    CallError, FollowRedirectLayer, RateLimitLayer, RetryLayer,
     chain::{self, Attempts, Broken},
+    follow_redirect::follow,
 };
 use crate::Allowance;
 
@@ -43,6 +44,18 @@ impl Middleware for RateLimitLayer {
             in_flight.map_err(|refusal| reqwest_middleware::Error::middleware(CallError::Refused(refusal)))?;
         let response = next.run(request, extensions).await?;
         Ok(self.limiting.answered(in_flight, response).await)
+    }
+}
+
+#[async_trait]
+impl Middleware for FollowRedirectLayer {
+    async fn handle(
+        &self,
+        request: Request,
+        extensions: &mut Extensions,
+        next: Next<'_>,
+    ) -> reqwest_middleware::Result<Response> {
+        follow(&mut Rest { next, extensions }, request).await
     }
 }
 

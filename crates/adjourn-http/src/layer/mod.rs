@@ -25,11 +25,13 @@
 //! ```
 //!
 //! The order counts: a retry around a limit, so that each repetition takes its own turn; a timeout of one call inside of both.
-//! The client's own retries have to be off (docs/clients.md): what it swallows is never seen here.
+//! The client's own retries and redirects have to be off (docs/clients.md): what it swallows is never seen here. Redirects are followed
+//! above the others, by a [`FollowRedirectLayer`] or by tower-http's.
 mod body;
 mod call_error;
 mod chain;
 mod exchange;
+mod follow_redirect;
 #[cfg(feature = "reqwest-middleware")]
 mod middleware;
 mod rate_limit;
@@ -41,5 +43,6 @@ mod tests;
 pub use body::ReadBody;
 pub use call_error::CallError;
 pub use exchange::{LayerRequest, LayerResponse};
+pub use follow_redirect::{FollowRedirect, FollowRedirectLayer};
 pub use rate_limit::{RateLimit, RateLimitLayer};
 pub use retry::{Retry, RetryLayer};

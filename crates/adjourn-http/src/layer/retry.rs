@@ -176,10 +176,7 @@ where
     fn call(&mut self, request: Q) -> Self::Future {
         // The one that said it is ready makes the first attempt.
         let clone = self.inner.clone();
-        let mut attempts = Client {
-            ready: true,
-            service: std::mem::replace(&mut self.inner, clone),
-        };
+        let mut attempts = Client::ready(std::mem::replace(&mut self.inner, clone));
         let retrying = Arc::clone(&self.retrying);
         // Of the task that calls, wherever the future is run.
         Box::pin(Allowance::carry(async move {
@@ -192,9 +189,17 @@ where
     }
 }
 
-struct Client<S> {
+/// The client below, as what makes one attempt after another.
+pub(super) struct Client<S> {
     service: S,
     ready: bool,
+}
+
+impl<S> Client<S> {
+    /// One that said already that it is ready.
+    pub(super) fn ready(service: S) -> Self {
+        Self { service, ready: true }
+    }
 }
 
 impl<S, Q> Attempts<Q> for Client<S>

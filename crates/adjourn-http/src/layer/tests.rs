@@ -20,6 +20,8 @@ use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, timeout::Timeo
 use super::*;
 use crate::{Allowance, CatalogueEntry, ContractReader, Now, Rate, RateBudget, WaitPolicy};
 
+mod redirects;
+
 const S: fn(u64) -> Duration = Duration::from_secs;
 
 /// A body that comes in pieces, each after a while.
