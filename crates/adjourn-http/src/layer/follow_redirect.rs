@@ -12,8 +12,7 @@ use reqwest::{Request, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{CallError, chain::Attempts, retry::Client};
-use crate::Allowance;
+use super::{CallError, carried::carried, chain::Attempts, retry::Client};
 
 /// As many as reqwest's own policy follows.
 const MAX_REDIRECTS: usize = 10;
@@ -75,7 +74,7 @@ where
         // The one that said it is ready makes the first call.
         let clone = self.inner.clone();
         let mut client = Client::ready(std::mem::replace(&mut self.inner, clone));
-        Box::pin(Allowance::carry(async move { follow(&mut client, request).await }))
+        Box::pin(carried(async move { follow(&mut client, request).await }))
     }
 }
 

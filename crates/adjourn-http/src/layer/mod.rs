@@ -29,6 +29,7 @@
 //! above the others, by a [`FollowRedirectLayer`] or by tower-http's.
 mod body;
 mod call_error;
+mod carried;
 mod chain;
 mod exchange;
 mod follow_redirect;

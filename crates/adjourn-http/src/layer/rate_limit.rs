@@ -13,7 +13,7 @@ use adjourn_core::{RateLimitError, ScopeKey};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{CallError, LayerRequest, LayerResponse, sight::Sight};
+use super::{CallError, LayerRequest, LayerResponse, carried::carried, sight::Sight};
 use crate::{Allowance, Contract, InFlight, Now, RateBudget, ReadResponse, Settings, waiting};
 
 /// Makes each call wait for its turn of a [`RateBudget`], as far as the caller's [`Allowance`] goes, and tells the budget what each
@@ -156,7 +156,7 @@ where
         let mut service = std::mem::replace(&mut self.inner, clone);
         let limiting = Arc::clone(&self.limiting);
         // Of the task that calls, wherever the future is run.
-        Box::pin(Allowance::carry(async move {
+        Box::pin(carried(async move {
             let allowance = Allowance::current();
             let in_flight = limiting.turn(&allowance, &request).await.map_err(CallError::Refused)?;
             let response = service

@@ -16,6 +16,7 @@ use tower_service::Service;
 
 use super::{
     CallError, LayerRequest, LayerResponse,
+    carried::carried,
     chain::{self, Attempts, Broken},
     sight::Sight,
 };
@@ -179,7 +180,7 @@ where
         let mut attempts = Client::ready(std::mem::replace(&mut self.inner, clone));
         let retrying = Arc::clone(&self.retrying);
         // Of the task that calls, wherever the future is run.
-        Box::pin(Allowance::carry(async move {
+        Box::pin(carried(async move {
             match chain::call(&retrying, &Allowance::current(), &mut attempts, request).await {
                 Ok(seen) => Ok(seen),
                 Err(Broken::Refused(refusal)) => Err(CallError::Refused(refusal)),

@@ -18,7 +18,7 @@ use http_body::{Body, Frame};
 use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt, timeout::TimeoutLayer};
 
 use super::*;
-use crate::{Allowance, CatalogueEntry, ContractReader, Now, Rate, RateBudget, WaitPolicy};
+use crate::{Allowance, CatalogueEntry, ContractReader, Now, Rate, RateBudget, WaitPolicy, policy_disabled};
 
 mod redirects;
 
@@ -550,6 +550,24 @@ async fn a_call_is_in_flight_until_its_body_is_read_or_dropped() {
     assert_eq!(budget.in_flight(), 1);
     drop(second);
     assert_eq!(budget.in_flight(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_made_outside_of_every_budget_stays_outside_wherever_it_is_run() {
+    let script = Script::playing([reply(200)]);
+    let budget = RateBudget::new(Rate::new(1, S(3600))).max_in_flight(1);
+    budget.check("/").unwrap();
+    let limit = RateLimitLayer::new("acme", budget.clone()).wall_clock(script.now());
+    let limited = limit.layer(script.clone());
+    let retried = retry(&script).layer(limited.clone());
+    let made = policy_disabled(async { (limited.clone().call(get()), retried.clone().call(get())) });
+    let (first, second) = made.await;
+    assert!(tokio::spawn(first).await.unwrap().is_ok());
+    assert!(tokio::spawn(second).await.unwrap().is_ok());
+    assert_eq!(script.calls(), 2);
+    let held = Allowance::worker().scope(async { retried.clone().call(get()) });
+    assert!(tokio::spawn(held.await).await.unwrap().is_err(), "others are held");
+    assert_eq!(script.calls(), 2);
 }
 
 #[tokio::test(start_paused = true)]
