@@ -96,7 +96,7 @@ impl<B: Body> Body for ReadBody<B> {
         let rest = match &self.rest {
             Rest::Bare(rest) => rest.size_hint(),
             Rest::Held(rest) => rest.size_hint(),
-            Rest::Ended(missing) => missing.clone(),
+            Rest::Ended(missing) => *missing,
         };
         let read = u64::try_from(self.read.len()).unwrap_or(u64::MAX);
         let mut whole = SizeHint::new();

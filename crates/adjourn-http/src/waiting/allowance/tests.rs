@@ -124,10 +124,11 @@ async fn what_stands_around_a_future_counts_where_it_is_run_and_where_it_was_mad
         let (carried, scoped) = made.clone().scope(make()).await;
         assert_eq!(run.clone().scope(carried).await, S(1));
         assert_eq!(run.clone().scope(scoped).await, S(1));
-        let spawned = made
-            .clone()
-            .scope(async { tokio::spawn(three_hundred.clone().scope(cap())) });
-        assert_eq!(spawned.await.await.unwrap(), made.cap());
+        let spawned = made.clone().scope(async {
+            let spawned = tokio::spawn(three_hundred.clone().scope(cap()));
+            spawned.await.unwrap()
+        });
+        assert_eq!(spawned.await, made.cap());
     }
     assert_eq!(one.scope(Allowance::carry(cap())).await, S(1));
 }
