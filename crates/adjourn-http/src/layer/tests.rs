@@ -565,7 +565,9 @@ async fn a_call_that_is_made_outside_of_every_budget_stays_outside_wherever_it_i
     assert!(tokio::spawn(first).await.unwrap().is_ok());
     assert!(tokio::spawn(second).await.unwrap().is_ok());
     assert_eq!(script.calls(), 2);
-    let (held,) = Allowance::worker().scope(async { (retried.clone().call(get()),) }).await;
+    let (held,) = Allowance::worker()
+        .scope(async { (retried.clone().call(get()),) })
+        .await;
     assert!(tokio::spawn(held).await.unwrap().is_err(), "others are held");
     assert_eq!(script.calls(), 2);
 }
