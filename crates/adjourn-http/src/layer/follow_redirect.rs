@@ -128,3 +128,37 @@ fn next(mut request: Request, response: &Response) -> Option<Request> {
     }
     Some(request)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_origin_is_asked_and_by_nobody_else_s_name() {
+        for (location, expected) in [
+            ("https://api.acme.example/b", Some("https://api.acme.example/b")),
+            (
+                "https://api.acme.example:443/b?c#d",
+                Some("https://api.acme.example/b?c#d"),
+            ),
+            ("//api.acme.example/b", Some("https://api.acme.example/b")),
+            ("../b", Some("https://api.acme.example/b")),
+            ("https://somebody@api.acme.example/b", None),
+            ("https://:secret@api.acme.example/b", None),
+            ("http://api.acme.example/b", None),
+            ("https://api.acme.example:8443/b", None),
+            ("//evil.example/b", None),
+            ("javascript:alert(1)", None),
+        ] {
+            let request = Request::new(Method::GET, "https://api.acme.example/v2/a".parse().unwrap());
+            let response = http::Response::builder().status(302).header("location", location);
+            let response = Response::from(response.body("").unwrap());
+            let followed = next(request, &response);
+            assert_eq!(
+                followed.as_ref().map(|next| next.url().as_str()),
+                expected,
+                "{location}"
+            );
+        }
+    }
+}
