@@ -42,8 +42,22 @@ impl fmt::Debug for Clock {
 
 #[expect(clippy::disallowed_methods, reason = "this is where budgets read the clock")]
 #[inline]
-pub(super) fn instant() -> Instant {
+fn instant() -> Instant {
     Instant::now()
+}
+
+/// The present, for who has no budget at hand yet.
+#[inline]
+pub(super) fn now() -> Moment {
+    moment(instant(), *ORIGIN)
+}
+
+#[inline]
+fn moment(read: Instant, origin: Instant) -> Moment {
+    let since = read.saturating_duration_since(origin);
+    // Short of `Duration::as_nanos`, which counts in 128 bits.
+    let seconds = since.as_secs().saturating_mul(1_000_000_000);
+    Moment::from_nanos(seconds.saturating_add(u64::from(since.subsec_nanos())))
 }
 
 /// The machine's wall clock, for who was given no other.
@@ -68,16 +82,7 @@ impl Clock {
 
     #[inline]
     pub(super) fn now(&self) -> Moment {
-        self.moment(instant())
-    }
-
-    /// A reading of the clock as a moment.
-    #[inline]
-    pub(super) fn moment(&self, read: Instant) -> Moment {
-        let since = read.saturating_duration_since(self.origin);
-        // Short of `Duration::as_nanos`, which counts in 128 bits.
-        let seconds = since.as_secs().saturating_mul(1_000_000_000);
-        Moment::from_nanos(seconds.saturating_add(u64::from(since.subsec_nanos())))
+        moment(instant(), self.origin)
     }
 
     pub(super) fn wall(&self) -> Timestamp {

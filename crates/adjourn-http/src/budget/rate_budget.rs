@@ -172,9 +172,8 @@ impl RateBudget {
         }
         // Before anything of the budget is looked at: another thread that starts meanwhile would take it out of the processor's
         // cache again.
-        let read = clock::instant();
+        let now = clock::now();
         let whole = &*self.state;
-        let now = whole.terms.clock.moment(read);
         if whole.terms.rules.is_empty() {
             return whole.check(now);
         }
