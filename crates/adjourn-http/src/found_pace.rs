@@ -1,10 +1,20 @@
-//! The worker's pacer: finds the pace of a provider that nobody configured a rate for, by [`Evidence`].
+//! The worker's pacer: finds the pace of a provider that nobody configured a rate for, by [`Evidence`], and keeps to the provider's own
+//! counters where there are any.
+
+#[cfg(test)]
+mod counted_tests;
+mod counters;
 
 use std::{collections::HashMap, time::Duration};
 
 use adjourn_core::{ScopeKey, Timestamp};
 use adjourn_pace::{Answer, Evidence, Ladder, Moment, Outcome, Strategy, Ticket, Tries, Turn};
-use adjourn_worker::port::{CallEnd, FindPace, Pacer, PacerTurn};
+use adjourn_worker::{
+    Counter,
+    port::{CallEnd, FindPace, Pacer, PacerTurn},
+};
+
+use counters::Counters;
 
 /// More starts than this are not planned in one look.
 const MOST_PLANNED: u32 = 256;
@@ -18,6 +28,7 @@ impl FindPace for FoundPace {
         // How often a job is called is the worker's business: the strategy never gives up.
         Box::new(ByEvidence {
             evidence: Evidence::new(Ladder::plain(u32::MAX)),
+            counters: Counters::new(),
             in_flight: HashMap::new(),
             passed: false,
             engaged: false,
@@ -28,10 +39,12 @@ impl FindPace for FoundPace {
 #[derive(Debug)]
 struct ByEvidence {
     evidence: Evidence,
+    /// A counter is evidence by itself: it holds whether or not anything was refused.
+    counters: Counters,
     in_flight: HashMap<u64, Ticket>,
     passed: bool,
-    /// Something has passed, and something was refused without a time. Before that nothing is held back: a provider that names its
-    /// moments is the gate's business, and one that refuses nothing is nobody's.
+    /// Something has passed, and something was refused without a time or a spent counter. Before that the strategy holds nothing back: a
+    /// provider that names its moments is the gate's business, and one that refuses nothing is nobody's.
     engaged: bool,
 }
 
@@ -45,8 +58,21 @@ fn timestamp(at: Moment) -> Timestamp {
     Timestamp::EPOCH + at.since(Moment::ORIGIN)
 }
 
+fn heard(counter: &Counter) -> adjourn_pace::Counter {
+    adjourn_pace::Counter {
+        limit: counter.limit,
+        remaining: counter.remaining,
+        resets_at: moment(counter.resets_at),
+    }
+}
+
 impl Pacer for ByEvidence {
     fn turn(&mut self, now: Timestamp) -> PacerTurn {
+        match self.counters.turn(moment(now)) {
+            Turn::Now => {}
+            Turn::At(reset) => return PacerTurn::Reset(timestamp(reset)),
+            Turn::AfterAnswer | Turn::Defer => return PacerTurn::AfterEnd,
+        }
         if !self.engaged {
             return PacerTurn::Now;
         }
@@ -58,10 +84,12 @@ impl Pacer for ByEvidence {
     }
 
     fn startable(&self, now: Timestamp, most: u32) -> u32 {
+        let now = moment(now);
+        let left = self.counters.startable(now);
+        let most = left.map_or(most, |left| u32::try_from(left).unwrap_or(u32::MAX).min(most));
         if !self.engaged {
             return most;
         }
-        let now = moment(now);
         let mut trial = self.evidence.clone();
         let mut count = 0;
         while count < most.min(MOST_PLANNED) && trial.turn(now) == Turn::Now {
@@ -74,16 +102,18 @@ impl Pacer for ByEvidence {
     fn started(&mut self, now: Timestamp) -> u64 {
         let ticket = self.evidence.started(Tries::default(), moment(now));
         self.in_flight.insert(ticket.number, ticket);
+        self.counters.started(ticket);
         ticket.number
     }
 
     fn unmade(&mut self, call: u64, now: Timestamp) {
         if let Some(ticket) = self.in_flight.remove(&call) {
+            self.counters.ended(ticket);
             self.evidence.unmade(ticket, moment(now));
         }
     }
 
-    fn answered(&mut self, call: u64, end: CallEnd, now: Timestamp) {
+    fn answered(&mut self, call: u64, end: CallEnd, counters: &[Counter], now: Timestamp) {
         let Some(ticket) = self.in_flight.remove(&call) else {
             return;
         };
@@ -93,13 +123,22 @@ impl Pacer for ByEvidence {
             // A named moment is kept by the gate, and tells nothing that has to be found.
             CallEnd::Refused(Some(_)) | CallEnd::Failed => Outcome::Failed,
         };
+        let now = moment(now);
+        self.counters.ended(ticket);
+        // What got no answer tells nothing of counters either.
+        if outcome == Outcome::Passed || !counters.is_empty() {
+            let counters: Vec<_> = counters.iter().map(heard).collect();
+            self.counters.told(&counters, ticket, &self.in_flight, now);
+        }
         self.passed |= outcome == Outcome::Passed;
-        self.engaged |= self.passed && outcome == Outcome::Refused;
+        // What a spent counter explains says nothing of a pace.
+        self.engaged |= self.passed && outcome == Outcome::Refused && !self.counters.is_spent(now);
         let answer = Answer {
             outcome,
-            ..Answer::default()
+            retry_at: None,
+            counter: self.counters.binding(self.in_flight.len(), now),
         };
-        self.evidence.answered(ticket, &answer, moment(now));
+        self.evidence.answered(ticket, &answer, now);
     }
 
     fn interval(&self) -> Option<Duration> {
@@ -141,13 +180,14 @@ mod tests {
                         refused += 1;
                         CallEnd::Refused(None)
                     };
-                    pacer.answered(call, end, at(now));
+                    pacer.answered(call, end, &[], at(now));
                 }
                 PacerTurn::At(turn) => {
                     assert!(turn > at(now), "a turn that has come is Now");
                     assert_eq!(pacer.startable(at(now), 10), 0);
                     now = u64::try_from(turn.since(at(0)).as_millis()).unwrap();
                 }
+                PacerTurn::Reset(_) => panic!("nobody tells a counter"),
                 PacerTurn::AfterEnd => panic!("nothing is in flight"),
             }
         }
@@ -183,7 +223,7 @@ mod tests {
             CallEnd::Failed,
         ] {
             let call = pacer.started(at(0));
-            pacer.answered(call, end, at(0));
+            pacer.answered(call, end, &[], at(0));
             assert_eq!(
                 (pacer.turn(at(0)), pacer.startable(at(0), 10)),
                 (PacerTurn::Now, 10),
@@ -192,7 +232,7 @@ mod tests {
             assert_eq!((pacer.knows(), pacer.interval()), (false, None), "{end:?}");
         }
         let call = pacer.started(at(0));
-        pacer.answered(call, CallEnd::Refused(None), at(0));
+        pacer.answered(call, CallEnd::Refused(None), &[], at(0));
         assert!(pacer.knows());
     }
 
@@ -200,11 +240,11 @@ mod tests {
     fn a_call_that_was_not_made_or_is_told_twice_changes_nothing() {
         let mut pacer = pacer();
         let call = pacer.started(at(0));
-        pacer.answered(call, CallEnd::Passed, at(0));
-        pacer.answered(call, CallEnd::Refused(None), at(0));
+        pacer.answered(call, CallEnd::Passed, &[], at(0));
+        pacer.answered(call, CallEnd::Refused(None), &[], at(0));
         let unmade = pacer.started(at(0));
         pacer.unmade(unmade, at(0));
-        pacer.answered(unmade, CallEnd::Refused(None), at(0));
+        pacer.answered(unmade, CallEnd::Refused(None), &[], at(0));
         pacer.unmade(unmade, at(0));
         assert_eq!((pacer.turn(at(0)), pacer.knows()), (PacerTurn::Now, false));
     }

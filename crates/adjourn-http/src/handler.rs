@@ -7,13 +7,14 @@ use adjourn_worker::{Clock, Done, Handler, Interrupt, Job, Message, Terms, Undec
 
 use crate::{
     Allowance, ClientError, ContractReader, Credentials, FoundPace, HttpJob, RateRule, ReadResponse, Requester,
-    Settings, scope,
+    Settings, counter, scope,
 };
 
 /// Performs the HTTP jobs of a queue under the settings.
 #[derive(Clone, Debug)]
 pub struct HttpHandler {
     requester: Requester,
+    clock: Arc<dyn Clock>,
 }
 
 impl HttpHandler {
@@ -36,10 +37,11 @@ impl HttpHandler {
         clock: Arc<dyn Clock>,
         reader: Arc<dyn ReadResponse>,
     ) -> Result<Self, ClientError> {
-        let requester = Requester::new(settings, credentials, reader, Arc::new(move || clock.now()))?;
+        let now = Arc::clone(&clock);
+        let requester = Requester::new(settings, credentials, reader, Arc::new(move || now.now()))?;
         // The worker's gates pace its jobs, and park them where a budget could only refuse.
         let requester = requester.pacing(None);
-        Ok(Self { requester })
+        Ok(Self { requester, clock })
     }
 
     /// The settings.
@@ -111,16 +113,19 @@ impl Handler for HttpHandler {
             }
         });
         let answer = answer.map_err(Interrupt::throttled)?;
-        match answer.outcome {
+        let counters = counter::told(&answer.limits, self.clock.now());
+        let interrupt = match answer.outcome {
             Outcome::Done => {
                 let done = answer.status.into_iter().fold(Done::new(), Done::status);
-                Ok(answer.result.into_iter().fold(done, Done::result))
+                let done = answer.result.into_iter().fold(done, Done::result);
+                return Ok(counters.fold(done, Done::counting));
             }
-            Outcome::Throttled(signal) => Err(Interrupt::throttled(signal)),
-            Outcome::Failed(fault) => Err(Interrupt::failed(fault)),
-            Outcome::Unknown(fault) => Err(Interrupt::unknown(fault)),
-            Outcome::Rejected(fault) => Err(Interrupt::rejected(fault)),
-        }
+            Outcome::Throttled(signal) => Interrupt::throttled(signal),
+            Outcome::Failed(fault) => Interrupt::failed(fault),
+            Outcome::Unknown(fault) => Interrupt::unknown(fault),
+            Outcome::Rejected(fault) => Interrupt::rejected(fault),
+        };
+        Err(counters.fold(interrupt, Interrupt::counting))
     }
 }
 
@@ -311,6 +316,41 @@ mod tests {
         worker.run_batch(batch.clone(), None).await;
         queue.respond(&batch, &[]).await.unwrap();
         (server.asked().len(), !queue.messages().is_empty())
+    }
+
+    /// Runs two jobs of one provider, the second once the first is answered so: how often the provider was asked.
+    async fn asked_after(settings: &str, headers: &str) -> usize {
+        let server = Loopback::playing(vec![Act::status(200, headers, ""), Act::status(200, "", "")]).await;
+        let settings = format!("[providers.acme]\nbase_url = \"{}\"\n{settings}", server.url);
+        let clock = clock();
+        let queue = FakeQueue::standard("jobs", clock.clone());
+        let worker = Worker::builder(handler(&settings, clock.clone()), Arc::new(queue.clone()))
+            .clock(clock)
+            .build();
+        for _ in 0..2 {
+            queue
+                .send_body(r#"{"provider":"acme","method":"GET","path":"/"}"#)
+                .unwrap();
+            let batch = queue.receive(10).await.unwrap();
+            worker.run_batch(batch.clone(), None).await;
+            queue.respond(&batch, &[]).await.unwrap();
+        }
+        server.asked().len()
+    }
+
+    #[tokio::test]
+    async fn a_success_that_says_that_nothing_is_left_holds_what_follows_until_the_reset() {
+        let left =
+            |left: u32| format!("x-ratelimit-limit: 10\r\nx-ratelimit-remaining: {left}\r\nx-ratelimit-reset: 30\r\n");
+        assert_eq!(asked_after("", &left(0)).await, 1);
+        assert_eq!(asked_after("", "ratelimit: \"default\";r=0;t=30\r\n").await, 1);
+        for headers in [&*left(1), "x-ratelimit-remaining: 0\r\n", ""] {
+            assert_eq!(asked_after("", headers).await, 2, "{headers}");
+        }
+        // A configured rate is all that is kept to, and so where nothing is to be found.
+        let rate = "rate = { requests = 10, per_ms = 1000 }";
+        assert_eq!(asked_after(rate, &left(0)).await, 2);
+        assert_eq!(asked_after("[worker]\nfind_pace = false", &left(0)).await, 2);
     }
 
     #[tokio::test(start_paused = true)]

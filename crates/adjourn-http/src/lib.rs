@@ -21,6 +21,8 @@
 mod budget;
 mod catalogue;
 mod contract;
+#[cfg(feature = "handler")]
+mod counter;
 mod explain;
 #[cfg(feature = "handler")]
 mod found_pace;

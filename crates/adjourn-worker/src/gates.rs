@@ -11,7 +11,7 @@ use tokio::sync::{Notify, futures::Notified};
 use adjourn_core::{Gate, Pace, Passage, ScopeKey, Timestamp};
 
 use crate::{
-    Terms,
+    Counter, Terms,
     port::{CallEnd, FindPace, Pacer, PacerTurn},
 };
 
@@ -33,6 +33,8 @@ pub struct Gates {
 struct Scope {
     gate: Gate,
     pacer: Option<Box<dyn Pacer>>,
+    /// What is parked until the provider's counter starts anew.
+    reset: Option<Gate>,
 }
 
 /// A call that has started: its number at its scope's pacer, where there is one.
@@ -49,6 +51,10 @@ impl Scope {
                 PacerTurn::At(until) => Passage::Closed {
                     until,
                     reason: "its pace is being found, and its next turn is then".to_string(),
+                },
+                PacerTurn::Reset(until) => Passage::Closed {
+                    until,
+                    reason: "its provider's own counter leaves no call until then".to_string(),
                 },
             },
             _ => passage,
@@ -70,6 +76,33 @@ impl Scope {
         let started = pacer.started(now);
         self.gate.find(found(&**pacer));
         Some(started)
+    }
+
+    /// The moment before which its pacer lets nothing start, as far as that is known.
+    fn pacer_opens_at(&mut self, now: Timestamp) -> Option<Timestamp> {
+        match self.pacer.as_mut()?.turn(now) {
+            PacerTurn::At(turn) | PacerTurn::Reset(turn) => Some(turn),
+            PacerTurn::Now | PacerTurn::AfterEnd => None,
+        }
+    }
+
+    /// The moment for the next parked job to come back.
+    fn turn(&mut self, now: Timestamp) -> Timestamp {
+        let Some(opens_at) = self.pacer_opens_at(now).filter(|&at| at > self.gate.opens_at(now)) else {
+            return self.gate.turn(now);
+        };
+        if self.gate.pace().is_some() {
+            return self.gate.turn(opens_at);
+        }
+        // What waits for a counter's reset comes back on a slope from there, as from a closed gate.
+        let reset = self.reset.get_or_insert_with(|| Gate::new(None, None));
+        reset.close(opens_at, now, "");
+        reset.turn(now)
+    }
+
+    /// Whether a new gate and a new pacer would know as much.
+    fn is_idle(&mut self, now: Timestamp) -> bool {
+        self.gate.is_idle(now) && self.pacer_opens_at(now).is_none()
     }
 }
 
@@ -121,10 +154,7 @@ impl Gates {
     pub fn opens_at(&self, scope: &ScopeKey, now: Timestamp) -> Timestamp {
         self.lock().get_mut(scope).map_or(now, |scope| {
             let opens_at = scope.gate.opens_at(now);
-            match scope.pacer.as_mut().map(|pacer| pacer.turn(now)) {
-                Some(PacerTurn::At(turn)) => opens_at.max(turn),
-                Some(PacerTurn::Now | PacerTurn::AfterEnd) | None => opens_at,
-            }
+            scope.pacer_opens_at(now).map_or(opens_at, |turn| opens_at.max(turn))
         })
     }
 
@@ -178,19 +208,28 @@ impl Gates {
     }
 
     /// A call ended, neither refused nor a success to learn from; `failed` where it says nothing of the limit either.
-    pub(crate) fn end(&self, terms: &Terms, started: Started, failed: bool, now: Timestamp) {
+    pub(crate) fn end(&self, terms: &Terms, started: Started, failed: bool, counters: &[Counter], now: Timestamp) {
         let end = if failed { CallEnd::Failed } else { CallEnd::Passed };
         self.of(terms, now, |scope| {
             scope.gate.end();
-            scope.tell(started, |pacer, call| pacer.answered(call, end, now));
+            scope.tell(started, |pacer, call| pacer.answered(call, end, counters, now));
         });
         self.ended.notify_waiters();
     }
 
-    pub(crate) fn succeed(&self, terms: &Terms, started: Started, started_at: Timestamp, now: Timestamp) {
+    pub(crate) fn succeed(
+        &self,
+        terms: &Terms,
+        started: Started,
+        started_at: Timestamp,
+        counters: &[Counter],
+        now: Timestamp,
+    ) {
         self.of(terms, now, |scope| {
             scope.gate.succeed(started_at);
-            scope.tell(started, |pacer, call| pacer.answered(call, CallEnd::Passed, now));
+            scope.tell(started, |pacer, call| {
+                pacer.answered(call, CallEnd::Passed, counters, now)
+            });
         });
         self.ended.notify_waiters();
     }
@@ -201,19 +240,22 @@ impl Gates {
         terms: &Terms,
         started: Started,
         named: Option<Timestamp>,
+        counters: &[Counter],
         now: Timestamp,
     ) -> Option<Timestamp> {
         let turn = self.of(terms, now, |scope| {
             scope.gate.end();
             scope.tell(started, |pacer, call| {
-                pacer.answered(call, CallEnd::Refused(named), now)
+                pacer.answered(call, CallEnd::Refused(named), counters, now)
             });
-            let pacer = scope.pacer.as_mut().filter(|pacer| pacer.knows())?;
-            Some(match pacer.turn(now) {
-                PacerTurn::At(turn) => turn,
-                PacerTurn::Now => now,
-                PacerTurn::AfterEnd => now + AFTER_END,
-            })
+            let pacer = scope.pacer.as_mut()?;
+            match pacer.turn(now) {
+                PacerTurn::Reset(turn) => Some(turn),
+                _ if !pacer.knows() => None,
+                PacerTurn::At(turn) => Some(turn),
+                PacerTurn::Now => Some(now),
+                PacerTurn::AfterEnd => Some(now + AFTER_END),
+            }
         });
         self.ended.notify_waiters();
         turn.filter(|_| named.is_none())
@@ -224,7 +266,7 @@ impl Gates {
     }
 
     pub(crate) fn turn(&self, terms: &Terms, now: Timestamp) -> Timestamp {
-        self.of(terms, now, |scope| scope.gate.turn(now))
+        self.of(terms, now, |scope| scope.turn(now))
     }
 
     /// The closing of the whole provider, where the job's scope is only a part of it.
@@ -258,11 +300,12 @@ impl Gates {
     fn with<T>(&self, key: &ScopeKey, now: Timestamp, act: impl FnOnce(&mut Scope) -> T) -> T {
         let mut gates = self.lock();
         if gates.len() >= MOST_GATES && !gates.contains_key(key) {
-            gates.retain(|_, scope| !scope.gate.is_idle(now));
+            gates.retain(|_, scope| !scope.is_idle(now));
         }
         act(gates.entry(key.clone()).or_insert_with(|| Scope {
             gate: Gate::new(None, None),
             pacer: None,
+            reset: None,
         }))
     }
 

@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 use adjourn_core::{Fault, Identity, Outcome, Pace, RateLimitError, RetryPolicy, ScopeKey, Signal, Timestamp, Verdict};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Message, RateLimited, port::FindPace};
+use crate::{Counter, Message, RateLimited, port::FindPace};
 
 /// Performs jobs.
 ///
@@ -210,6 +210,7 @@ impl Job {
 pub struct Done {
     pub(crate) status: Option<u16>,
     pub(crate) result: Option<String>,
+    counters: Vec<Counter>,
 }
 
 impl Done {
@@ -233,6 +234,14 @@ impl Done {
         self
     }
 
+    /// What one of the provider's counters said with that response: where the pace of the job's scope is being found, nothing starts
+    /// that it leaves no room for.
+    #[must_use]
+    pub fn counting(mut self, counter: Counter) -> Self {
+        self.counters.push(counter);
+        self
+    }
+
     /// The status of the response that said so.
     #[must_use]
     pub fn last_status(&self) -> Option<u16> {
@@ -244,6 +253,12 @@ impl Done {
     pub fn stored_result(&self) -> Option<&str> {
         self.result.as_deref()
     }
+
+    /// What the provider's counters said.
+    #[must_use]
+    pub fn counters(&self) -> &[Counter] {
+        &self.counters
+    }
 }
 
 /// Why a handler did not get to its end.
@@ -254,6 +269,7 @@ impl Done {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupt {
     kind: Kind,
+    counters: Vec<Counter>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,33 +284,25 @@ impl Interrupt {
     /// The provider said "not now".
     #[must_use]
     pub fn throttled(signal: Signal) -> Self {
-        Self {
-            kind: Kind::Throttled(Box::new(signal)),
-        }
+        Self::of_kind(Kind::Throttled(Box::new(signal)))
     }
 
     /// It failed and may be tried again.
     #[must_use]
     pub fn failed(fault: Fault) -> Self {
-        Self {
-            kind: Kind::Failed(fault),
-        }
+        Self::of_kind(Kind::Failed(fault))
     }
 
     /// It may have had its effect and must not be repeated.
     #[must_use]
     pub fn unknown(fault: Fault) -> Self {
-        Self {
-            kind: Kind::Unknown(fault),
-        }
+        Self::of_kind(Kind::Unknown(fault))
     }
 
     /// It can never succeed.
     #[must_use]
     pub fn rejected(fault: Fault) -> Self {
-        Self {
-            kind: Kind::Rejected(fault),
-        }
+        Self::of_kind(Kind::Rejected(fault))
     }
 
     /// What `?` makes of an error, for one that is no [`Error`](std::error::Error) itself: a `Box<dyn Error + Send + Sync>`, and the
@@ -320,6 +328,26 @@ impl Interrupt {
             link = cause.source();
         }
         Self::failed(Fault::new(&words))
+    }
+
+    const fn of_kind(kind: Kind) -> Self {
+        Self {
+            kind,
+            counters: Vec::new(),
+        }
+    }
+
+    /// What one of the provider's counters said with the response that this is, as [`Done::counting`].
+    #[must_use]
+    pub fn counting(mut self, counter: Counter) -> Self {
+        self.counters.push(counter);
+        self
+    }
+
+    /// What the provider's counters said.
+    #[must_use]
+    pub fn counters(&self) -> &[Counter] {
+        &self.counters
     }
 
     /// The outcome that this interrupt is.

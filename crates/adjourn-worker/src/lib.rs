@@ -50,6 +50,7 @@
 //! [`Proof`] what becomes of an original · `fake` (feature `test-util`) the ports in memory, on a clock that tests move.
 mod batch;
 mod clock;
+mod counter;
 mod decode;
 mod event;
 #[cfg(feature = "test-util")]
@@ -69,6 +70,7 @@ mod worker;
 #[cfg(feature = "test-util")]
 pub use clock::VirtualClock;
 pub use clock::{Clock, SystemClock};
+pub use counter::Counter;
 pub use event::{EventMessage, Notice, NoticeDecision, RateLimited};
 pub use gates::Gates;
 pub use handler::{Delivery, Done, Handler, Interrupt, Job, RateLimitedHandler, Terms, Undecodable};

@@ -15,8 +15,8 @@ use adjourn_core::{
 use tokio::task::JoinSet;
 
 use crate::{
-    Done, Handler, InProcess, Interrupt, Job, Message, RateLimited, Terms, Worker, decode::Decoded, gates::Started,
-    port::Closing, verdict,
+    Counter, Done, Handler, InProcess, Interrupt, Job, Message, RateLimited, Terms, Worker, decode::Decoded,
+    gates::Started, port::Closing, verdict,
 };
 
 /// The most that is kept back for settling at the end of an invocation.
@@ -274,23 +274,34 @@ impl<H: Handler> Run<'_, H> {
         let outcome = self.outcome(started_at).await;
         let now = self.now();
         let gates = &self.worker.inner.gates;
+        let told = outcome.as_ref().map_or_else(Interrupt::counters, Done::counters);
+        let counters: Vec<Counter> = told.iter().map(|counter| self.bounded(*counter, now)).collect();
         match outcome {
             Ok(done) => {
-                gates.succeed(self.terms, started, started_at, now);
+                gates.succeed(self.terms, started, started_at, &counters, now);
                 (Step::Complete(done), None)
             }
             Err(interrupt) => match interrupt.into_outcome() {
                 Outcome::Throttled(signal) => {
-                    let found = gates.refuse(self.terms, started, signal.earliest_retry_at(), now);
+                    let found = gates.refuse(self.terms, started, signal.earliest_retry_at(), &counters, now);
                     let (step, event) = self.refused(&signal, found, now).await;
                     (step, Some(Box::new((signal, event))))
                 }
                 outcome @ (Outcome::Done | Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Rejected(_)) => {
                     let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Unknown(_));
-                    gates.end(self.terms, started, failed, now);
+                    gates.end(self.terms, started, failed, &counters, now);
                     (self.decided(&outcome, &Verdict::Default, None, now), None)
                 }
             },
+        }
+    }
+
+    /// A counter holds a scope no longer than a refusal may, so that one absurd header does not hold it for years.
+    fn bounded(&self, counter: Counter, now: Timestamp) -> Counter {
+        let latest = now + self.worker.inner.policy.deferral.max_deferred;
+        Counter {
+            resets_at: counter.resets_at.min(latest),
+            ..counter
         }
     }
 

@@ -4,6 +4,8 @@ use std::{fmt::Debug, time::Duration};
 
 use adjourn_core::{ScopeKey, Timestamp};
 
+use crate::Counter;
+
 /// Makes a pacer for each scope that has no configured rate.
 pub trait FindPace: Send + Sync + Debug + 'static {
     /// A pacer that knows nothing yet.
@@ -24,8 +26,8 @@ pub trait Pacer: Send + Debug {
     /// A call that started was not made.
     fn unmade(&mut self, call: u64, now: Timestamp);
 
-    /// A call was answered.
-    fn answered(&mut self, call: u64, end: CallEnd, now: Timestamp);
+    /// A call ended, and its answer, of whatever kind, told these counters, where the provider has any.
+    fn answered(&mut self, call: u64, end: CallEnd, counters: &[Counter], now: Timestamp);
 
     /// The time between two calls, where the pacer holds to a pace.
     fn interval(&self) -> Option<Duration>;
@@ -41,6 +43,8 @@ pub enum PacerTurn {
     Now,
     /// Not before that moment.
     At(Timestamp),
+    /// Not before that moment, at which a counter of the provider's own starts anew: nothing is left of it.
+    Reset(Timestamp),
     /// Not before one in flight ends.
     AfterEnd,
 }

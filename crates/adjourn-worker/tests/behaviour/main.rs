@@ -12,6 +12,7 @@
 mod admission;
 mod answers;
 mod batches;
+mod counting;
 mod pacing;
 mod refusals;
 mod routes;

@@ -7,7 +7,7 @@ use std::{
 
 use adjourn_core::{ScopeKey, Timestamp};
 use adjourn_worker::{
-    Worker,
+    Counter, Worker,
     port::{CallEnd, FindPace, Pacer, PacerTurn},
 };
 
@@ -57,7 +57,7 @@ impl Pacer for Metronome {
         panic!("every call is made here");
     }
 
-    fn answered(&mut self, call: u64, end: CallEnd, _now: Timestamp) {
+    fn answered(&mut self, call: u64, end: CallEnd, _counters: &[Counter], _now: Timestamp) {
         self.0.lock().unwrap().ends.push((call, end));
     }
 

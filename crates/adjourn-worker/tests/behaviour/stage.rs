@@ -8,8 +8,8 @@ use std::{
 
 use adjourn_core::{Envelope, Fault, Kind, Policy, RateLimitError, Reading, ScopeKey, Signal, Timestamp};
 use adjourn_worker::{
-    Clock, Done, Handler, Interrupt, Job, Message, RateLimitedHandler, Settled, Settlement, Terms, Undecodable,
-    VirtualClock, Worker, WorkerBuilder,
+    Clock, Counter, Done, Handler, Interrupt, Job, Message, RateLimitedHandler, Settled, Settlement, Terms,
+    Undecodable, VirtualClock, Worker, WorkerBuilder,
     fake::{FakeQueue, FakeScheduler, QueueSettings, RecordingSink, ScheduleSettings},
 };
 use serde_json::{Value, json};
@@ -160,7 +160,8 @@ pub(crate) fn kept(settled: &[Settled]) -> Vec<String> {
         .collect()
 }
 
-/// A job that answers these, one after another; the last one repeats.
+/// A job that answers these, one after another; the last one repeats. `done|3 1000`: with the provider's counter, of which three calls are
+/// left for a second.
 pub(crate) fn job(name: &str, answers: &[&str]) -> Value {
     json!({"name": name, "answers": answers})
 }
@@ -216,7 +217,25 @@ impl Handler for Scripted {
             .and_then(Value::as_str)
             .unwrap_or("done")
             .to_string();
-        let (what, number) = answer.split_once(' ').unwrap_or((&answer, ""));
+        let (answer, told) = answer.split_once('|').unwrap_or((&answer, ""));
+        let counter = told.split_once(' ').map(|(remaining, resets_in_ms)| Counter {
+            limit: None,
+            remaining: remaining.parse().unwrap(),
+            resets_at: self.clock.now() + Duration::from_millis(resets_in_ms.parse().unwrap()),
+        });
+        let result = self.answer(answer).await;
+        match counter {
+            Some(counter) => result
+                .map(|done| done.counting(counter))
+                .map_err(|interrupt| interrupt.counting(counter)),
+            None => result,
+        }
+    }
+}
+
+impl Scripted {
+    async fn answer(&self, answer: &str) -> Result<Done, Interrupt> {
+        let (what, number) = answer.split_once(' ').unwrap_or((answer, ""));
         let signal = Signal::new("acme", self.clock.now())
             .status(429)
             .reason("burst")
