@@ -188,29 +188,32 @@ impl State {
         }
     }
 
-    /// Spends a start without a place in flight.
+    /// Spends a start without a place in flight, in the common case: no lanes, nothing paused, nobody waiting, the configured rate. None
+    /// in any other, of which [`State::check`] knows.
     #[inline]
-    pub(super) fn check(&self, now: Moment) -> Result<(), NoTurn> {
-        // The common case by itself: nothing paused, nobody waiting, the configured rate.
+    pub(super) fn check_plainly(&self, now: Moment) -> Option<Result<(), NoTurn>> {
         if let Some(quota) = self.terms.quota
+            && self.terms.rules.is_empty()
             && self.share.load(Ordering::Acquire) == WHOLE
             && self.waiting.load(Ordering::Acquire) == 0
             && self.paused.is_over(now)
         {
-            return match self.gcra.start_one(quota, now) {
+            return Some(match self.gcra.start_one(quota, now) {
                 Ok(()) => Ok(()),
                 Err(at) => Err(NoTurn::new(WaitReason::Paced, at.since(now))),
-            };
+            });
         }
-        self.spend(self, now).map_err(|hold| queue::too_late(&hold, now))
+        None
     }
 
-    /// The same for a call of `whole` that takes this lane.
-    pub(super) fn check_for(&self, whole: &Self, now: Moment) -> Result<(), NoTurn> {
-        self.spend(whole, now).map_err(|hold| queue::too_late(&hold, now))
-    }
-
+    /// The same in every case.
     #[inline(never)]
+    pub(super) fn check(&self, path: &str, now: Moment) -> Result<(), NoTurn> {
+        let lane = self.lane(path);
+        let spent = lane.as_deref().unwrap_or(self).spend(self, now);
+        spent.map_err(|hold| queue::too_late(&hold, now))
+    }
+
     fn spend(&self, whole: &Self, now: Moment) -> Result<(), Hold> {
         whole.open(now)?;
         if !std::ptr::eq(whole, self) {

@@ -173,13 +173,9 @@ impl RateBudget {
         // Before anything of the budget is looked at: another thread that starts meanwhile would take it out of the processor's
         // cache again.
         let now = clock::now();
-        let whole = &*self.state;
-        if whole.terms.rules.is_empty() {
-            return whole.check(now);
-        }
-        match whole.lane(path) {
-            None => whole.check(now),
-            Some(lane) => lane.check_for(whole, now),
+        match self.state.check_plainly(now) {
+            Some(checked) => checked,
+            None => self.state.check(path, now),
         }
     }
 
