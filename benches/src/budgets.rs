@@ -20,9 +20,9 @@ use crate::{
 type Direct<C> = RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<<C as Clock>::Instant>>;
 type Keyed<C> = RateLimiter<String, DefaultKeyedStateStore<String>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// Checks of one measurement, all threads together.
-const CHECKS: u32 = 1_000_000;
-const PAIRS: u32 = 25;
+/// Checks of one measurement, all threads together: a few milliseconds, so that both sides of a pair meet the same machine.
+const CHECKS: u32 = 200_000;
+const PAIRS: u32 = 125;
 /// Scopes in turn.
 const KEYS: usize = 1000;
 /// A limit that never refuses, and one that always does after its first call: in an hour, so none comes back meanwhile.

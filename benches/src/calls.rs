@@ -17,9 +17,19 @@ use crate::{
 
 /// A plain client.
 pub(crate) fn client() -> Result<reqwest::Client, Failure> {
+    client_named(None)
+}
+
+/// A plain client, which may say who it is.
+pub(crate) fn client_named(name: Option<&str>) -> Result<reqwest::Client, Failure> {
     // Whoever was first stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    Ok(reqwest::Client::builder().no_proxy().build()?)
+    let client = reqwest::Client::builder().no_proxy();
+    let client = match name {
+        Some(name) => client.user_agent(name),
+        None => client,
+    };
+    Ok(client.build()?)
 }
 
 /// Makes `count` calls, as many at a time as a worker does.

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     let ended = match words.as_slice() {
         [children::PROVIDER, takes] => provider::serve(takes).map(|()| true),
         [children::POLLER, store, url] => processes::poll(store, url).map(|()| true),
+        [requester::CALLS_OF, side, calls] => requester::count(side, calls).map(|()| true),
         sections => measure(sections),
     };
     match ended {

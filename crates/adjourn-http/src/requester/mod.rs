@@ -10,6 +10,7 @@ mod waited;
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use adjourn_core::{Fault, Outcome, Timestamp};
+
 pub use answer::Answer;
 pub(crate) use answer::{chain, floored, meaning};
 pub use client::ClientError;
