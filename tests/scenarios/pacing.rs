@@ -14,16 +14,12 @@ const KNOWN_MISSES: &[(&str, &[&str])] = &[
         &["burst-1/latency=500"],
     ),
     (
-        "one refusal in five by chance, answered at once, passes for a limit until a few dozen calls have shown otherwise",
-        &["flaky-20/latency=0"],
-    ),
-    (
         "the first job that is refused has to wait a minute, in a run that needs ten seconds: nobody can do that in eleven",
         &["hinted-100/hint=late/latency=0", "hinted-100/hint=late/latency=30"],
     ),
     (
-        "of many processes that know nothing of each other some come up slowly again when the others have finished",
-        &["processes-10", "processes-50"],
+        "of fifty processes that know nothing of each other the last come up slowly again when the others have finished",
+        &["processes-50"],
     ),
 ];
 
@@ -66,6 +62,51 @@ fn every_scenario_reaches_what_it_must_but_for_the_known_misses() {
         played.len(),
         wrong.join("\n")
     );
+}
+
+/// Scenarios in which calls are refused by chance, and in how many of [`SEEDS`] seeds the strategy may miss what it must reach: a run may begin
+/// with two refusals in a row, which no strategy can tell from a limit.
+const BY_CHANCE: &[(&str, usize)] = &[
+    ("flaky-5", 3),
+    ("flaky-10", 4),
+    ("flaky-20", 4),
+    ("random-503", 2),
+    ("stray-hints", 10),
+];
+const SEEDS: u64 = 40;
+/// And none may take so many times as long: chance never makes it stand still.
+const STANDSTILL: u32 = 30;
+
+#[test]
+fn what_is_refused_by_chance_is_found_out_with_nearly_every_seed() {
+    let strategy = Named::find(DEFAULT_STRATEGY).expect("the default strategy is one of them");
+    for &(name, allowed) in BY_CHANCE {
+        let scenario = BuiltIn::find(name).expect(name).scenario().expect(name);
+        for variant in scenario.variants() {
+            let mut misses = Vec::new();
+            for seed in 1..=SEEDS {
+                let run = watch(&variant, strategy, seed, &mut |_| {});
+                let reference = Yardstick::of(&variant, seed).reference;
+                assert!(
+                    run.makespan <= reference * STANDSTILL,
+                    "{}, seed {seed}: {:?} where {reference:?} is usual",
+                    variant.name,
+                    run.makespan
+                );
+                let missed = missed(&variant, &run, reference);
+                if !missed.is_empty() {
+                    misses.push(format!("seed {seed}: {}", missed.join("; ")));
+                }
+            }
+            assert!(
+                misses.len() <= allowed,
+                "{}, {} of {SEEDS}:\n{}",
+                variant.name,
+                misses.len(),
+                misses.join("\n")
+            );
+        }
+    }
 }
 
 #[test]

@@ -23,8 +23,16 @@ const LEAST_OVER: f64 = 0.01;
 const DOUBTED: f64 = 0.1;
 /// Successes between two raises, at least: tokens that were saved up let a few calls pass at any pace.
 const LEAST_STEP: f64 = 3.0;
+/// Each raise adds so many times what the one before added.
+const STEEPER: f64 = 1.5;
+/// The same where the limit is not one bucket for all that is known.
+const UNSURE: f64 = 0.3;
+const UNSURE_STEEPER: f64 = 2.0;
 /// So much above the bound without a refusal, and the bound is given up.
 const BROKEN: f64 = 1.19;
+/// From the second bound on that is given up without a refusal, raises are so many times as large each time.
+const BOLDER: f64 = 2.0;
+const BOLDEST: u32 = 8;
 /// Successes after which a bound that was given up is doubted again.
 const DOUBTED_AFTER: u32 = 5;
 /// So many times the usual run of successes, and a refusal is overdue.
@@ -40,7 +48,7 @@ const BELOW: f64 = 0.04;
 const KNOWN: f64 = 15.0;
 const SPARING_DUE: f64 = 1_000.0;
 /// Successes that make a lower bound worth having.
-const MANY: f64 = 8.0;
+const MANY: f64 = 4.0;
 /// Tokens that a bucket of the proven rate would hold at a refusal that is none of its own.
 const UNEXPLAINED: f64 = 2.0;
 
@@ -64,6 +72,12 @@ pub(super) struct Bracket {
     raises: u32,
     /// The successes at the last raise.
     raised_at: u32,
+    /// Bounds that were given up since the last refusal.
+    broken: u32,
+    /// Successes since the last refusal, whatever became of the bound meanwhile.
+    quiet: u32,
+    /// Whether what was seen may be others' doing.
+    unsure: bool,
 }
 
 /// A moment, and how many calls had passed until then.
@@ -91,6 +105,9 @@ impl Bracket {
             dear: false,
             raises: 0,
             raised_at: 0,
+            broken: 0,
+            quiet: 0,
+            unsure: false,
         }
     }
 
@@ -109,6 +126,7 @@ impl Bracket {
     fn restart(&mut self) {
         self.run += (f64::from(self.since) - self.run) * NEWEST;
         (self.since, self.raises, self.raised_at) = (0, 0, 0);
+        (self.broken, self.quiet) = (0, 0);
     }
 
     /// The bucket was empty when `passed` calls had passed.
@@ -204,6 +222,16 @@ impl Bracket {
         self.dear = dear;
     }
 
+    /// What was seen may be others' doing, or is not.
+    pub(super) fn set_unsure(&mut self, unsure: bool) {
+        self.unsure = unsure;
+    }
+
+    /// Successes since the last refusal.
+    pub(super) fn quiet(&self) -> u32 {
+        self.quiet
+    }
+
     fn over(&self) -> f64 {
         if self.spares() {
             return -BELOW;
@@ -215,6 +243,7 @@ impl Bracket {
     /// as a refusal is overdue.
     pub(super) fn pass(&mut self, news: bool, now: Moment, passed: u64) -> bool {
         self.since = self.since.saturating_add(1);
+        self.quiet = self.quiet.saturating_add(1);
         let since = f64::from(self.since);
         let step = (self.due().min(1.0 / OVER) / 5.0).max(LEAST_STEP);
         let again = self.raises == 0 || since >= f64::from(self.raised_at) + step;
@@ -230,6 +259,7 @@ impl Bracket {
             // No bucket of that bound would have let so much pass: it ran over, or the limit has risen.
             self.upper = self.pace();
             self.depth = 1.0;
+            self.broken = self.broken.saturating_add(1);
             (self.since, self.raises, self.raised_at) = (DOUBTED_AFTER, 0, 0);
         }
         true
@@ -247,8 +277,14 @@ impl Bracket {
         if raises == 0 {
             1.0
         } else {
-            let first = (DOUBTED / self.depth.max(1.0)).max(OVER);
-            1.0 + (first * 1.5_f64.powf(f64::from(raises - 1))).min(1.0)
+            let (first, steeper) = if self.unsure {
+                (UNSURE, UNSURE_STEEPER)
+            } else {
+                (DOUBTED, STEEPER)
+            };
+            let bolder = BOLDER.powf(f64::from(self.broken.saturating_sub(1).min(BOLDEST)));
+            let first = (first * bolder / self.depth.max(1.0)).max(OVER);
+            1.0 + (first * steeper.powf(f64::from(raises - 1))).min(1.0)
         }
     }
 

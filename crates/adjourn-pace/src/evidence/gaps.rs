@@ -5,15 +5,20 @@
 //! too short before, or a refusal after one that was long enough, says that the bucket is of another kind.
 
 /// How well the interval has to be known, as a share of it.
-const SURE: f64 = 0.02;
+const SURE: f64 = 0.03;
 /// The same where each refusal costs its job a long wait.
 const DEAR_SURE: f64 = 0.06;
-/// Successes at the same gap after which a shorter one is tried.
-const PATIENCE: u32 = 50;
+/// Successes at the same gap after which a shorter one is tried, and the first time a much shorter one, which tells another kind of limit.
+const PATIENCE: u32 = 80;
+const FIRST_PATIENCE: u32 = 20;
+const MUCH_SHORTER: f64 = 0.5;
 /// How much longer than one that was refused against expectation a gap has to be.
 const ODD: f64 = 1.1;
 /// Successes in a row that excuse a refusal against expectation.
 const SETTLED: u32 = 3;
+/// A gap of less than this share is one that was tried to tell another kind of limit, and one that passed far behind what was refused.
+const TRIED: f64 = 0.9;
+const FAR_BEHIND: f64 = 0.8;
 /// Gaps that differ by less are the same.
 const SAME: f64 = 0.005;
 
@@ -28,6 +33,11 @@ pub(super) struct Gaps {
     since: u32,
     /// Refusals that do not fit.
     odd: u32,
+    /// Whether the next shorter gap is a much shorter one, and how many of those were refused.
+    leaps: bool,
+    leapt: u32,
+    /// Whether tokens were saved up before, so that this tells of an empty bucket only.
+    renewed: bool,
 }
 
 impl Gaps {
@@ -37,7 +47,28 @@ impl Gaps {
             passed: passed.max(refused * (1.0 + SURE)),
             since: 0,
             odd: 0,
+            leaps: true,
+            leapt: 0,
+            renewed: false,
         }
+    }
+
+    /// The same for a bucket in which tokens were saved up until it closed.
+    pub(super) fn renewed(refused: f64, passed: f64) -> Self {
+        Self {
+            renewed: true,
+            ..Self::between(refused, passed)
+        }
+    }
+
+    /// Whether tokens were saved up before.
+    pub(super) fn is_renewed(&self) -> bool {
+        self.renewed
+    }
+
+    /// Whether a gap is so much shorter than one that was refused that no late packet explains its success.
+    pub(super) fn leaves_far_behind(&self, gap: f64) -> bool {
+        gap < self.refused * FAR_BEHIND
     }
 
     /// The gap to keep before the next call.
@@ -49,11 +80,17 @@ impl Gaps {
             self.safe()
         } else if self.passed > self.refused * (1.0 + SURE) {
             f64::midpoint(self.refused, self.passed)
+        } else if self.leaps && self.since >= self.patience() {
+            self.passed * MUCH_SHORTER
         } else if self.since >= PATIENCE {
             self.passed * (1.0 - SURE)
         } else {
             self.passed
         }
+    }
+
+    fn patience(&self) -> u32 {
+        if self.leapt == 0 { FIRST_PATIENCE } else { PATIENCE }
     }
 
     /// The shortest gap that is known to be long enough.
@@ -85,6 +122,11 @@ impl Gaps {
 
     /// A call was refused after this gap. Says whether that still fits.
     pub(super) fn refuse(&mut self, gap: f64) -> bool {
+        if self.since >= FIRST_PATIENCE && gap < self.passed * TRIED {
+            (self.leaps, self.leapt) = (false, self.leapt + 1);
+        } else if self.since >= PATIENCE && gap < self.passed * (1.0 - SAME) {
+            self.leaps = true;
+        }
         self.since = 0;
         if gap < self.passed * (1.0 - SAME) {
             self.refused = self.refused.max(gap);

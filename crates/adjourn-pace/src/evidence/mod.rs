@@ -11,10 +11,12 @@
 //! 4. Everything refused: one question at a time, each three times as late as the one before, later 1.3 times; and at the usual lengths of
 //!    windows after calls began to pass. The first that passes is followed by another at once: one token, or all open again?
 //! 5. A refusal that is overdue says that the bound is too low: faster step by step, and what was measured before bounds nothing any more.
-//! 6. A refusal that no bucket of the proven rate can explain is not about the pace. Three of them: they come by chance, and are ignored
-//!    until most calls are refused.
-//! 7. Half of the calls refused at whatever pace: others draw from the same limit. Each success a tenth faster, each refusal 0.58 times,
-//!    so that about one call in seven is refused and everybody gets a share; until refusals fit one bucket again.
+//! 6. A refusal that no bucket of the proven rate can explain is not about the pace. Three of them, or a few calls at once just after a
+//!    refusal that pass all the same: they come by chance, and are ignored until most calls are refused. One and the same job refused again
+//!    and again while others pass: it is the job.
+//! 7. Half of the calls refused at whatever pace, or a token sooner than one was refused: others draw from the same limit. Each success
+//!    faster, the more the slower the pace is, each refusal 0.55 times, so that about one call in five is refused and shares grow alike;
+//!    until refusals fit one bucket again. No refusal for ten successes: it is looked for how fast it is now.
 //! 8. Refusals that come at once while successes take long: calls at a time are limited, and as many are kept in flight as passed.
 //! 9. A counter that comes with the answers is better than all of this: what it leaves is spent, and then its reset is waited for. A moment that
 //!    a refusal names binds its job; where it is long, the pace stays below the bound.
@@ -24,18 +26,27 @@
 //! T. Anderson: Understanding the performance of TCP pacing, INFOCOM 2000. Shares that converge: D.-M. Chiu, R. Jain, see [`crate::Aimd`].
 
 mod bracket;
+mod closure;
 mod gaps;
+mod hold;
 mod learn;
 mod mode;
 mod recent;
+mod stubborn;
+mod trial;
+
+use std::time::Duration;
 
 use crate::{Answer, Counter, Ladder, Moment, Next, Outcome, Strategy, Ticket, Tries, Turn, fixed::interval};
 
 use bracket::Bracket;
+use closure::Twice;
 use gaps::Gaps;
 use learn::{PROBE, doubled};
 use mode::{Crowd, Mode};
 use recent::Recent;
+use stubborn::Stubborn;
+use trial::Suspicion;
 
 /// Calls in the time that a refused job has to wait, beyond which a refusal is dear.
 const DEAR: f64 = 20.0;
@@ -79,6 +90,12 @@ pub struct Evidence {
     /// Whether others were found to draw from the limit, closures in between included.
     shared: bool,
     strays: u32,
+    suspicion: Suspicion,
+    stubborn: Stubborn,
+    /// A closure that is measured once more.
+    twice: Option<Twice>,
+    /// Signs that others draw from the limit: closures, and refusals of many calls.
+    troubles: u32,
     counter: Option<Counter>,
 }
 
@@ -113,6 +130,10 @@ impl Evidence {
             held: false,
             shared: false,
             strays: 0,
+            suspicion: Suspicion::none(),
+            stubborn: Stubborn::default(),
+            twice: None,
+            troubles: 0,
             counter: None,
         }
     }
@@ -131,10 +152,13 @@ impl Strategy for Evidence {
                 return Turn::At(counter.resets_at);
             }
         }
-        if self.crowd.is_full(self.in_flight) || self.wary && self.in_flight > 0 {
+        if self.crowd.is_full(self.in_flight) {
             return Turn::AfterAnswer;
         }
         match self.mode {
+            Mode::Trial(trial) if trial.may_start() => Turn::Now,
+            Mode::Trial(_) => Turn::AfterAnswer,
+            _ if self.wary && self.in_flight > 0 => Turn::AfterAnswer,
             Mode::Open { window } if f64::from(self.in_flight) + 1.0 > window => Turn::AfterAnswer,
             Mode::Open { .. } if self.passed > 0 && self.spread() > now => Turn::At(self.spread()),
             Mode::Open { .. } => Turn::Now,
@@ -164,6 +188,7 @@ impl Strategy for Evidence {
         }
         match &mut self.mode {
             Mode::Closed(closed) => closed.asked = Some(self.started),
+            Mode::Trial(trial) => trial.started(now),
             Mode::Grow { .. } | Mode::Shared { .. } => self.next_at = now + interval(self.pace),
             Mode::Hold => {
                 if self.tests_gap {
@@ -185,6 +210,7 @@ impl Strategy for Evidence {
         match &mut self.mode {
             Mode::Closed(closed) if closed.asked == Some(ticket.number) => closed.asked = None,
             Mode::Grow { .. } | Mode::Hold | Mode::Shared { .. } if ticket.number == self.started => self.next_at = now,
+            &mut Mode::Trial(trial) => self.ended_in_trial(trial, ticket, None, now),
             Mode::Open { .. }
             | Mode::Closed(_)
             | Mode::Second { .. }
@@ -196,7 +222,10 @@ impl Strategy for Evidence {
 
     fn answered(&mut self, ticket: Ticket, answer: &Answer, now: Moment) -> Next {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.tested_by = self.tested_by.filter(|&number| number != ticket.number);
+        let tested = self.tested_by == Some(ticket.number);
+        if tested {
+            self.tested_by = None;
+        }
         self.wary = false;
         if let Some(told) = answer.counter {
             // Calls in flight may not have been counted yet.
@@ -208,7 +237,7 @@ impl Strategy for Evidence {
         }
         match answer.outcome {
             Outcome::Passed => {
-                self.success(ticket, now);
+                self.success(ticket, tested, now);
                 Next::Settled
             }
             Outcome::Refused if answer.counter.is_some_and(|counter| counter.remaining == 0) => {
@@ -220,7 +249,19 @@ impl Strategy for Evidence {
                 self.bracket.set_dear(self.dear);
                 let own = self.refusal(ticket, now);
                 if !own {
-                    return Next::Again { at: now, spent: false };
+                    // Asked with another job, where there is one: it may be this one that is refused.
+                    let at = match self.mode {
+                        Mode::Closed(closed) if ticket.tries.free > 0 && closed.asked.is_none() => Some(closed.next_at),
+                        Mode::Closed(_)
+                        | Mode::Open { .. }
+                        | Mode::Second { .. }
+                        | Mode::Grow { .. }
+                        | Mode::Hold
+                        | Mode::Trial(_)
+                        | Mode::Shared { .. } => None,
+                    };
+                    let at = at.map_or(now, |next_at| next_at + Duration::from_nanos(1));
+                    return Next::Again { at, spent: false };
                 }
                 if self.ladder.after(ticket.attempt()).is_none() {
                     return Next::GiveUp;
@@ -238,7 +279,7 @@ impl Strategy for Evidence {
         match self.mode {
             Mode::Open { .. } => None,
             Mode::Closed(_) => Some(0.0),
-            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold | Mode::Shared { .. } => {
+            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold | Mode::Trial(_) | Mode::Shared { .. } => {
                 // Just after a first closure no pace has been set yet.
                 Some(self.pace).filter(|pace| pace.is_finite())
             }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::Moment;
 
+use super::trial::Trial;
+
 /// Successes after which one more call at a time is tried, where calls at a time are what is limited.
 const ROOM: u32 = 50;
 
@@ -17,6 +19,9 @@ pub(super) enum Mode {
     Second {
         /// How long nothing passed, in seconds.
         span: f64,
+        /// The gap before the question that passed, and the longest after which one was refused.
+        gap: f64,
+        refused_after: f64,
     },
     /// It passes: faster with each success.
     Grow {
@@ -26,6 +31,8 @@ pub(super) enum Mode {
     },
     /// At the pace that the evidence says.
     Hold,
+    /// A few calls at once: has the pace anything to do with what is refused?
+    Trial(Trial),
     /// Others draw from the same limit, or refusals come by chance: no bucket explains them, so that a share of them is kept.
     Shared {
         /// Refusals in a row that one bucket explains.

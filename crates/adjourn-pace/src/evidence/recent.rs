@@ -28,6 +28,11 @@ impl Recent {
         f64::from(self.refusals()) / f64::from(self.known().max(1))
     }
 
+    /// Whether so many answers are known at least, and this share of them or more are refusals.
+    pub(super) fn says(self, (known, share): (u32, f64)) -> bool {
+        self.known() >= known && self.share() >= share
+    }
+
     /// Whether the last `count` answers were refusals, all of them.
     pub(super) fn ends_with(self, count: u32) -> bool {
         let mask = (1 << count) - 1;

@@ -24,6 +24,7 @@ scenarios![
     "burst-1",
     "burst-50",
     "doubles",
+    "first-is-bad",
     "five-at-a-time",
     "flaky-10",
     "flaky-20",
