@@ -6,8 +6,8 @@ use adjourn_core::{Envelope, Mechanism, QueueKind, Reach, ScheduleReach, ScopeKe
 use adjourn_worker::{
     Message, Receipt,
     port::{
-        Accepted, Closing, Copy, DeadLetter, Deletion, GateStore, Hold, Ledger, PortError, Queue, ScheduledCopy,
-        Scheduler,
+        Accepted, Closing, Copy, DeadLetter, Deletion, FoundPaceNote, GateStore, Hold, Ledger, PortError, Queue,
+        ScheduledCopy, Scheduler,
     },
 };
 use async_trait::async_trait;
@@ -273,6 +273,13 @@ impl GateStore for Store {
     async fn closed(&self, scopes: &[ScopeKey]) -> Result<Vec<Option<(Timestamp, String)>>, PortError> {
         let scopes = scopes.to_vec();
         Ok(self.read(move |conn, now| gates::closed(conn, &scopes, now)).await?)
+    }
+
+    async fn note_paces(&self, paces: &[FoundPaceNote]) -> Result<(), PortError> {
+        let paces = paces.to_vec();
+        Ok(self
+            .write(move |session, now| gates::note(session, &paces, now))
+            .await?)
     }
 }
 

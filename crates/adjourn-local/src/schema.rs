@@ -8,7 +8,7 @@ use crate::StoreError;
 const APPLICATION_ID: i64 = 0x6164_6a6e;
 
 /// Each step takes a file from the version of its place in the list to the next. A step that was released never changes.
-pub(crate) const MIGRATIONS: &[&str] = &[FIRST];
+pub(crate) const MIGRATIONS: &[&str] = &[FIRST, FOUND_PACES];
 
 /// One row for each job, whatever becomes of it: a hand-off moves the row, so there is never a second wake-up.
 ///
@@ -78,6 +78,10 @@ CREATE TABLE gates (
 CREATE INDEX gates_closed ON gates (closed_until);
 ";
 
+/// When `pace_ms` was found to be the scope's pace, by whichever process said so last. A row of a scope that was never closed is closed
+/// until the epoch.
+const FOUND_PACES: &str = "ALTER TABLE gates ADD COLUMN pace_found_at INTEGER";
+
 /// Brings the file to the version after the last of `migrations`, in one transaction.
 pub(crate) fn migrate(conn: &mut Connection, migrations: &[&str]) -> Result<(), StoreError> {
     let known = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
@@ -118,6 +122,8 @@ fn is_ours(conn: &Connection) -> Result<bool, StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use adjourn_core::Timestamp;
+
     use super::*;
 
     fn tables(conn: &Connection) -> Vec<String> {
@@ -148,6 +154,38 @@ mod tests {
         assert_eq!(version(&conn).unwrap(), i64::try_from(longer.len()).unwrap());
         // What knows only the first steps refuses the file from now on.
         assert!(migrate(&mut conn, MIGRATIONS).unwrap_err().is_newer());
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_keeps_its_closed_gates_and_takes_paces() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        migrate(&mut conn, &MIGRATIONS[..1]).unwrap();
+        conn.execute(
+            "INSERT INTO gates (scope_key, closed_until, changed_at, reason) VALUES ('acme', 2000, 500, 'burst')",
+            [],
+        )
+        .unwrap();
+        migrate(&mut conn, MIGRATIONS).unwrap();
+        let [gate] = crate::gates::list(&conn, Timestamp::from_unix_ms(1000))
+            .unwrap()
+            .try_into()
+            .unwrap();
+        assert_eq!(
+            (
+                gate.closed_until,
+                gate.pace_ms,
+                gate.pace_found_at,
+                gate.reason.as_str()
+            ),
+            (Some(Timestamp::from_unix_ms(2000)), None, None, "burst")
+        );
+        conn.execute("UPDATE gates SET pace_ms = 250, pace_found_at = 900", [])
+            .unwrap();
+        let [gate] = crate::gates::list(&conn, Timestamp::from_unix_ms(1000))
+            .unwrap()
+            .try_into()
+            .unwrap();
+        assert_eq!(gate.pace_found_at, Some(Timestamp::from_unix_ms(900)));
     }
 
     #[test]

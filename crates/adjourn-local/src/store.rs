@@ -112,7 +112,7 @@ impl Store {
             .await
     }
 
-    /// Counts by state, the next due time and the closed gates.
+    /// Counts by state, the next due time, the closed gates and the found paces.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -120,7 +120,7 @@ impl Store {
         self.read(view::status).await
     }
 
-    /// The closed gates, the first to open first.
+    /// The closed gates, the first to open first, and then the open ones that keep to a pace that was found.
     ///
     /// # Errors
     /// When the file cannot be read.

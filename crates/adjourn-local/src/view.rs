@@ -31,7 +31,7 @@ pub struct Status {
     pub cancelled: u64,
     /// When the next waiting job is due.
     pub next_due_at: Option<Timestamp>,
-    /// The closed gates.
+    /// The closed gates, and those that keep to a pace that was found.
     pub gates: Vec<GateView>,
 }
 
@@ -114,8 +114,9 @@ pub(crate) fn status(conn: &Connection, now: Timestamp) -> Result<Status, StoreE
     // One snapshot for all counts.
     let snapshot = conn.unchecked_transaction()?;
     let gates = gates::list(&snapshot, now)?;
+    let closed = || gates.iter().filter_map(|gate| Some((gate, gate.closed_until?)));
     let mut held_back = 0;
-    for gate in &gates {
+    for (gate, _) in closed() {
         held_back += count(&snapshot, COUNT_READY_IN, &[&gate.scope_key.as_str()])?;
     }
     let due = |state: State| count(&snapshot, COUNT_DUE, &[&state.code(), &now.as_unix_ms()]);
@@ -125,7 +126,7 @@ pub(crate) fn status(conn: &Connection, now: Timestamp) -> Result<Status, StoreE
     let first_wait: Option<i64> = snapshot
         .prepare_cached(FIRST_WAIT)?
         .query_row([now.as_unix_ms()], |row| row.get(0))?;
-    let first_gate = gates.first().filter(|_| held_back > 0).map(|gate| gate.closed_until);
+    let first_gate = closed().map(|(_, until)| until).next().filter(|_| held_back > 0);
     let status = Status {
         ready: (count(&snapshot, COUNT_READY, &[])? + due_waits + lost_leases).saturating_sub(held_back),
         running: all(State::Running)?.saturating_sub(lost_leases),
@@ -155,10 +156,8 @@ fn count(conn: &Connection, sql: &str, params: &[&dyn ToSql]) -> Result<u64, Sto
 type Closed = HashMap<String, (Timestamp, String)>;
 
 fn closed(conn: &Connection, now: Timestamp) -> Result<Closed, StoreError> {
-    let gates = gates::list(conn, now)?.into_iter();
-    Ok(gates
-        .map(|gate| (gate.scope_key.as_str().to_string(), (gate.closed_until, gate.reason)))
-        .collect())
+    let gates = gates::all_closed(conn, now)?.into_iter();
+    Ok(gates.map(|(scope, until, why)| (scope, (until, why))).collect())
 }
 
 /// The statements that together list what `filter` asks for, each with its parameters.

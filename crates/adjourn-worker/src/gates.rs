@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,7 +15,8 @@ use adjourn_core::{Gate, Pace, Passage, ScopeKey, Timestamp};
 
 use crate::{
     Counter, Terms,
-    port::{CallEnd, FindPace, Pacer, PacerTurn},
+    noted::{self, Noted},
+    port::{CallEnd, FindPace, FoundPaceNote, Pacer, PacerTurn},
 };
 
 /// Above this many gates the idle ones are forgotten.
@@ -26,6 +30,8 @@ pub struct Gates {
     gates: Mutex<HashMap<ScopeKey, Scope>>,
     ended: Notify,
     finder: Option<Arc<dyn FindPace>>,
+    /// When the paces were last looked through for news, in milliseconds.
+    noted_at: AtomicI64,
 }
 
 /// A scope's gate, and what finds its pace where none is configured.
@@ -35,6 +41,7 @@ struct Scope {
     pacer: Option<Box<dyn Pacer>>,
     /// What is parked until the provider's counter starts anew.
     reset: Option<Gate>,
+    noted: Option<Noted>,
 }
 
 /// A call that has started: its number at its scope's pacer, where there is one.
@@ -131,6 +138,47 @@ impl Gates {
             .iter()
             .filter_map(|(key, scope)| Some((key.clone(), scope.pacer.as_ref()?.interval()?)))
             .collect()
+    }
+
+    /// The paces that are worth writing down now: what has changed since it was, once a second at most unless it is the `last` time.
+    /// They count as written down.
+    pub(crate) fn news(&self, last: bool, now: Timestamp) -> Vec<FoundPaceNote> {
+        if !self.finds() {
+            return Vec::new();
+        }
+        let before = self.noted_at.load(Ordering::Relaxed);
+        // A clock that stepped back is no reason to say nothing for an hour.
+        let fresh = Timestamp::from_unix_ms(before) <= now && now.since(Timestamp::from_unix_ms(before)) < noted::EVERY;
+        let taken = || {
+            self.noted_at
+                .compare_exchange(before, now.as_unix_ms(), Ordering::Relaxed, Ordering::Relaxed)
+        };
+        if !last && (fresh || taken().is_err()) {
+            return Vec::new();
+        }
+        let mut news = Vec::new();
+        for (key, scope) in self.lock().iter_mut() {
+            let interval = scope.pacer.as_ref().and_then(|pacer| pacer.interval());
+            if Noted::is_news(scope.noted, interval, now) {
+                scope.noted = Noted::of(interval, now);
+                news.push(FoundPaceNote {
+                    scope: key.clone(),
+                    interval,
+                    at: now,
+                });
+            }
+        }
+        news
+    }
+
+    /// These were not written down after all. A pace that is kept to no longer is not said again: what was written of it grows old.
+    pub(crate) fn not_noted(&self, paces: &[FoundPaceNote]) {
+        let mut gates = self.lock();
+        for pace in paces {
+            if let Some(scope) = gates.get_mut(&pace.scope) {
+                scope.noted = None;
+            }
+        }
     }
 
     /// What the gate of this job's scope says, or the provider's own, which holds every scope of it.
@@ -306,6 +354,7 @@ impl Gates {
             gate: Gate::new(None, None),
             pacer: None,
             reset: None,
+            noted: None,
         }))
     }
 

@@ -59,6 +59,7 @@ mod gates;
 mod handler;
 mod in_process;
 mod message;
+mod noted;
 mod perform;
 pub mod port;
 mod receipt;

@@ -14,7 +14,7 @@ use crate::{
 use pending::Pending;
 use round::Round;
 
-/// How long all event sinks together may take for a group.
+/// How long all event sinks together may take for a group, and the store that paces are noted in.
 const SINK_LIMIT: Duration = Duration::from_secs(1);
 
 /// What became of a message, with the deletion that is left to do.
@@ -132,7 +132,7 @@ pub(crate) async fn settle<H: Handler>(worker: &Worker<H>, performed: Vec<Perfor
             }
         }
     }
-    tell(worker, &notices).await;
+    tokio::join!(tell(worker, &notices), note_paces(worker, false));
     settled.into_iter().flatten().collect()
 }
 
@@ -192,6 +192,26 @@ fn notice(performed: &Performed, kind: &'static str, mechanism: Mechanism, until
     let refusal = performed.refusal.as_ref()?;
     Some(refusal.1.clone().decided(NoticeDecision { kind, mechanism, until }))
 }
+/// Writes down what is new of the found paces, for who looks. It changes nothing either.
+pub(crate) async fn note_paces<H: Handler>(worker: &Worker<H>, last: bool) {
+    let inner = &worker.inner;
+    let Some(store) = &inner.gate_store else { return };
+    let news = inner.gates.news(last, inner.clock.now());
+    if news.is_empty() {
+        return;
+    }
+    tokio::select! {
+        noted = store.note_paces(&news) => {
+            let Err(error) = noted else { return };
+            tracing::warn!(%error, "the gate store did not take the paces that were found; who looks does not see them yet");
+        }
+        () = inner.clock.sleep(SINK_LIMIT) => {
+            tracing::warn!("the gate store took too long; who looks does not see the paces that were found yet");
+        }
+    }
+    inner.gates.not_noted(&news);
+}
+
 /// Tells the event sinks, once the waits are durable. They change nothing: a failure is a warning.
 async fn tell<H: Handler>(worker: &Worker<H>, notices: &[Notice]) {
     let all = async {

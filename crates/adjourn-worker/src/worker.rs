@@ -186,7 +186,13 @@ impl<H: Handler> Worker<H> {
         crate::perform::perform(self, message, standing, ends_at).await
     }
 
-    /// Makes decisions durable, whole groups at a time, and tells the event sinks.
+    /// Writes down in the gate store what is new of the paces that were found, for who looks. [`settle`](Self::settle) does so
+    /// by itself, once a second at most; who ends a worker asks for the last word.
+    pub async fn note_paces(&self) {
+        crate::settle::note_paces(self, true).await;
+    }
+
+    /// Makes decisions durable, whole groups at a time, tells the event sinks, and writes down what is new of the found paces.
     pub async fn settle(&self, performed: Vec<Performed>) -> Vec<Settled> {
         crate::settle::settle(self, performed).await
     }

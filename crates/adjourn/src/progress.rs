@@ -59,7 +59,7 @@ fn closed(progress: &Progress) -> String {
     const SHOWN: usize = 3;
     let shown = progress.gates.iter().take(SHOWN);
     let gates: Vec<String> = shown
-        .map(|gate| format!("{} closed until {}", gate.scope_key, gate.closed_until))
+        .filter_map(|gate| Some(format!("{} closed until {}", gate.scope_key, gate.closed_until?)))
         .collect();
     match progress.gates.len().checked_sub(SHOWN).filter(|&more| more > 0) {
         Some(more) => format!("{}, and {more} more", gates.join(", ")),

@@ -114,6 +114,7 @@ async fn poll<H: Handler>(mut run: Run<H>, stopped: oneshot::Receiver<()>) -> Re
         }
     })
     .await;
+    run.note_last().await;
     run.tell_last().await;
     match run.failure {
         Some(error) => Err(error),

@@ -34,7 +34,11 @@ impl From<Status> for Progress {
             waiting: status.waiting,
             failed: status.failed + status.exhausted + status.review,
             next_due: status.next_due_at,
-            gates: status.gates,
+            gates: status
+                .gates
+                .into_iter()
+                .filter(|gate| gate.closed_until.is_some())
+                .collect(),
         }
     }
 }

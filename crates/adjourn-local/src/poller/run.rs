@@ -492,6 +492,11 @@ impl<H: Handler> Run<H> {
         self.wake_at(again);
     }
 
+    /// What was found since the last note stays readable after the end.
+    pub(super) async fn note_last(&self) {
+        self.worker.note_paces().await;
+    }
+
     pub(super) async fn tell_last(&self) {
         if let Some(watcher) = &self.options.progress
             && let Ok(status) = self.store.status().await

@@ -122,7 +122,7 @@ async fn a_gate_closes_until_the_later_of_two_moments() {
         .await
         .unwrap();
     assert_eq!(closed, [Some((late, "burst".to_string())), None]);
-    assert_eq!(store.gates().await.unwrap()[0].closed_until, late);
+    assert_eq!(store.gates().await.unwrap()[0].closed_until, Some(late));
 }
 
 #[tokio::test(start_paused = true)]

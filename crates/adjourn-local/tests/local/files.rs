@@ -82,7 +82,7 @@ fn a_newer_file_is_refused_and_unchanged() {
     assert!(
         error
             .to_string()
-            .contains("was written by a newer adjourn: its schema is version 99, this program knows versions up to 1"),
+            .contains("was written by a newer adjourn: its schema is version 99, this program knows versions up to 2"),
         "{error}"
     );
     let version: i64 = newer.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();

@@ -15,6 +15,8 @@ mod leases;
 #[cfg(test)]
 mod looking;
 #[cfg(test)]
+mod paces;
+#[cfg(test)]
 mod polling;
 #[cfg(test)]
 mod redriving;

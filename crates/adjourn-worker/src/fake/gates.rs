@@ -12,12 +12,13 @@ use super::{
     faults::{Faults, Process},
     lock,
 };
-use crate::port::{Closing, GateStore, PortError};
+use crate::port::{Closing, FoundPaceNote, GateStore, PortError};
 
 /// Closed gates that several workers share. Its clones are the same store.
 #[derive(Clone, Debug)]
 pub struct FakeGateStore {
     closings: Arc<Mutex<BTreeMap<ScopeKey, Closing>>>,
+    notes: Arc<Mutex<Vec<Vec<FoundPaceNote>>>>,
     process: Process,
 }
 
@@ -25,6 +26,7 @@ impl Default for FakeGateStore {
     fn default() -> Self {
         Self {
             closings: Arc::default(),
+            notes: Arc::default(),
             process: Faults::none().process(),
         }
     }
@@ -44,6 +46,12 @@ impl FakeGateStore {
     #[must_use]
     pub fn closings(&self) -> Vec<Closing> {
         lock(&self.closings).values().cloned().collect()
+    }
+
+    /// The found paces that were written down, write by write.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Vec<FoundPaceNote>> {
+        lock(&self.notes).clone()
     }
 }
 
@@ -72,6 +80,12 @@ impl GateStore for FakeGateStore {
                     .map(|scope| stored.get(scope).map(|closing| (closing.until, closing.reason.clone())))
                     .collect()
             })
+            .await
+    }
+
+    async fn note_paces(&self, paces: &[FoundPaceNote]) -> Result<(), PortError> {
+        self.process
+            .call("gates.note", || lock(&self.notes).push(paces.to_vec()))
             .await
     }
 }

@@ -12,7 +12,7 @@ mod scheduler;
 mod sink;
 
 pub use error::PortError;
-pub use gates::{Closing, GateStore};
+pub use gates::{Closing, FoundPaceNote, GateStore};
 pub use ledger::Ledger;
 pub use pacer::{CallEnd, FindPace, Pacer, PacerTurn};
 pub use queue::{Accepted, Copy, DeadLetter, Deletion, Hold, Queue};

@@ -13,6 +13,7 @@ mod admission;
 mod answers;
 mod batches;
 mod counting;
+mod noting;
 mod pacing;
 mod refusals;
 mod routes;

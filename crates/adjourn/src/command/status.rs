@@ -1,4 +1,4 @@
-//! `adjourn status`: counts by state, the next due time, the closed gates.
+//! `adjourn status`: counts by state, the next due time, the closed gates and the found paces.
 
 use std::{
     io::{self, BufWriter, Write},
@@ -43,11 +43,12 @@ fn print(out: &mut impl Write, status: &Status) -> io::Result<()> {
         }
     }
     for gate in &status.gates {
-        writeln!(
-            out,
-            "gate {} closed until {}: {}",
-            gate.scope_key, gate.closed_until, gate.reason
-        )?;
+        if let Some(until) = gate.closed_until {
+            writeln!(out, "gate {} closed until {until}: {}", gate.scope_key, gate.reason)?;
+        }
+        if let (Some(ms), Some(at)) = (gate.pace_ms, gate.pace_found_at) {
+            writeln!(out, "gate {} one call each {ms} ms, found at {at}", gate.scope_key)?;
+        }
     }
     Ok(())
 }

@@ -244,3 +244,40 @@ fn a_closed_gate_is_shown_while_jobs_wait_behind_it() {
     run.signal("TERM");
     assert_eq!(run.end().code, Some(0));
 }
+
+#[test]
+fn a_pace_that_was_found_is_shown_with_its_moment_and_closes_no_gate() {
+    let server = Server::open(Behaviour {
+        limit: Some(Limit {
+            burst: 20,
+            per_second: 20,
+        }),
+        retry_after: RetryAfter::Absent,
+        latency: Duration::ZERO..Duration::ZERO,
+        seed: 1,
+    });
+    let scene = Scene::calling(&server);
+    let jobs: Vec<Value> = (0..400).map(|n| job("t", &format!("j{n}"))).collect();
+    scene.adjourn_with(&["send"], &lines(&jobs)).ok();
+    let mut run = Running::start(scene.command(&["run"]));
+    let gate = until("a found pace", || {
+        let gates = scene.status()["gates"].as_array().unwrap().clone();
+        gates.into_iter().find(|gate| gate["paceMs"].is_u64())
+    });
+    let fields: Vec<&str> = gate.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(fields, ["closedUntil", "paceFoundAt", "paceMs", "reason", "scopeKey"]);
+    assert_eq!(
+        (&gate["scopeKey"], &gate["closedUntil"], &gate["reason"]),
+        (&json!("acme"), &Value::Null, &json!("found"))
+    );
+    assert!(gate["paceMs"].as_u64() >= Some(1), "{gate}");
+    assert!(gate["paceFoundAt"].as_str().unwrap().ends_with('Z'), "{gate}");
+    let line = until("a line of it", || {
+        let shown = scene.adjourn(&["status"]).ok().stdout;
+        let line = shown.lines().find(|line| line.starts_with("gate acme one call each "));
+        line.map(ToString::to_string)
+    });
+    assert!(line.contains(" ms, found at 20"), "{line}");
+    run.signal("TERM");
+    assert_eq!(run.end().code, Some(0));
+}
