@@ -1,10 +1,11 @@
 //! What each rule does, by itself.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 
 use super::*;
+use crate::Chance;
 
 fn at(ms: u64) -> Moment {
     Moment::after(Duration::from_millis(ms))
@@ -136,17 +137,80 @@ fn a_refusal_by_chance_is_the_jobs_own_and_a_call_that_was_not_made_is_none() {
     assert_eq!(evidence.in_flight, in_flight - 1);
 }
 
+/// Calls one after the other, each as soon as it may start and answered 10 ms later as `passes` says of its number and its job's tries. What
+/// is refused is called again when the strategy says so, before anything newer. Returns when the last of `jobs` came to its end.
+fn play(evidence: &mut Evidence, jobs: u32, mut passes: impl FnMut(u64, u32) -> bool) -> Duration {
+    let mut waiting: BTreeMap<(Moment, u32), Tries> = (0..jobs).map(|job| ((at(0), job), Tries::default())).collect();
+    let (mut now, mut calls) = (at(0), 0);
+    while let Some((&(due, job), &tries)) = waiting.first_key_value() {
+        match evidence.turn(now) {
+            Turn::Now if due <= now => {}
+            Turn::Now => now = due,
+            Turn::At(turn) => now = turn,
+            Turn::AfterAnswer | Turn::Defer => panic!("nothing is under way at {now:?}"),
+        }
+        if due > now || evidence.turn(now) != Turn::Now {
+            continue;
+        }
+        calls += 1;
+        assert!(calls < 100_000, "no end, {} left", waiting.len());
+        let ticket = evidence.started(tries, now);
+        waiting.remove(&(due, job));
+        now += Duration::from_millis(10);
+        let outcome = if passes(calls, job) {
+            Outcome::Passed
+        } else {
+            Outcome::Refused
+        };
+        if let Next::Again { at, spent } = evidence.answered(ticket, &answer(outcome), now) {
+            let tries = Tries {
+                spent: tries.spent + u32::from(spent),
+                free: tries.free + u32::from(!spent),
+            };
+            waiting.insert((at.max(now), job), tries);
+        }
+    }
+    now.since(at(0))
+}
+
+#[test]
+fn refusals_by_chance_slow_nothing_down_for_long() {
+    for one_of in [5, 7, 10, 20] {
+        for seed in 1..=10 {
+            let mut chance = Chance::of(seed);
+            let took = play(&mut evidence(), 1000, |_, _| chance.bits() % one_of != 0);
+            // A thousand calls of 10 ms one after the other, and what is refused is called once or twice more.
+            assert!(took < Duration::from_secs(60), "one of {one_of}, seed {seed}: {took:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_is_always_refused_is_given_up_and_stops_no_other() {
+    for bad in [0, 1, 2, 50, 199] {
+        let mut refused = 0;
+        let mut others = 0;
+        play(&mut evidence(), 200, |_, job| {
+            refused += u32::from(job == bad);
+            others += u32::from(job != bad);
+            job != bad
+        });
+        assert_eq!(others, 199, "job {bad}: each of the others once");
+        assert!(refused <= 20, "job {bad} was called {refused} times");
+    }
+}
+
 proptest! {
     /// Whatever is answered: a turn that is named lies ahead, a wait for an answer has one under way, and numbers stay numbers.
     #[test]
     fn no_answers_bring_it_to_a_standstill(
-        answers in prop::collection::vec((0..4_u8, 0..3_u64, 1..2_000_u64, any::<bool>()), 1..300),
+        answers in prop::collection::vec((0..10_u8, 0..3_u64, 1..2_000_u64, any::<bool>(), 0..7_u32), 1..300),
     ) {
         let mut evidence = evidence();
         let (mut now, mut flying) = (0_u64, std::collections::VecDeque::new());
-        for (kind, hint, latency, starts_more) in answers {
+        for (kind, hint, latency, starts_more, free) in answers {
             match evidence.turn(at(now)) {
-                Turn::Now => flying.push_back(evidence.started(Tries::default(), at(now))),
+                Turn::Now => flying.push_back(evidence.started(Tries { spent: 0, free }, at(now))),
                 Turn::At(turn) => {
                     prop_assert!(turn > at(now), "{turn:?} at {now}");
                     prop_assert!(turn < at(now) + Duration::from_secs(100 * 86_400), "{turn:?}");
@@ -164,9 +228,13 @@ proptest! {
             now += latency;
             if let Some(ticket) = flying.pop_front() {
                 let outcome = match kind {
-                    0 | 1 => Outcome::Passed,
-                    2 => Outcome::Refused,
-                    _ => Outcome::Failed,
+                    0..=4 => Outcome::Passed,
+                    5..=7 => Outcome::Refused,
+                    8 => Outcome::Failed,
+                    _ => {
+                        evidence.unmade(ticket, at(now));
+                        continue;
+                    }
                 };
                 let retry_at = (hint > 0 && outcome == Outcome::Refused).then(|| at(now + hint * 30_000));
                 let next = evidence.answered(ticket, &Answer { outcome, retry_at, counter: None }, at(now));
