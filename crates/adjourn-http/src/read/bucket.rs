@@ -18,6 +18,9 @@ pub(super) struct Bucket<'a> {
     pub(super) used: Option<i64>,
     pub(super) kind: Kind,
     pub(super) reset: Option<Reset<'a>>,
+    /// Whether it counts something else than requests: what remains of bytes or of concurrent requests says nothing about how many
+    /// requests may start.
+    pub(super) counts_others: bool,
 }
 
 /// The moment at which a limit starts anew.
@@ -44,6 +47,12 @@ impl Bucket<'_> {
     pub(super) fn resets_at(&self) -> Option<Timestamp> {
         self.reset.as_ref().map(|reset| reset.found.at)
     }
+}
+
+/// Whether `RateLimit` fields say how many requests remain. Then nobody asks what headers that are merely named like limits say.
+pub(super) fn tell_of_requests(ietf: &[Bucket<'_>]) -> bool {
+    ietf.iter()
+        .any(|bucket| !bucket.counts_others && bucket.is_exhausted().is_some())
 }
 
 /// What a span of that many milliseconds is: from 27 days a month's, from 20 hours a day's.

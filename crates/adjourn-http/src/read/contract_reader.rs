@@ -7,7 +7,7 @@ use adjourn_core::{Interpretation, Kind, ScopeHint, Signal, Source};
 use super::{
     Classify, Ignored, LimitState, ReadResponse, Reading, Response,
     body::Body,
-    bucket::{Bucket, severity},
+    bucket::{Bucket, severity, tell_of_requests},
     classify::{self, Ruled, RuledTime},
     clock::{Found, ProviderClock},
     ietf, plain, reading,
@@ -107,8 +107,19 @@ pub(super) fn read_whole(
         response,
         places: Places::new(response.headers, &body, clock, &ietf, &resets),
     };
-    let limits = ietf.iter().chain(&resets).map(state).collect();
-    reader.read(hook, ignored).with_limits(limits)
+    let reading = reader.read(hook, ignored);
+    let by_ietf = reading.signal().parser() == Some(time::IETF);
+    let of_others = by_ietf && time::refused_by(&ietf).is_some_and(|bucket| bucket.counts_others);
+    reading.with_limits(limits(&ietf, &resets)).of_others(of_others)
+}
+
+/// The limits of requests: those of the `RateLimit` fields, and where they tell of requests, besides them only windows that the
+/// contract knows.
+fn limits(ietf: &[Bucket<'_>], resets: &[Bucket<'_>]) -> Vec<LimitState> {
+    let told = tell_of_requests(ietf);
+    let of_requests = ietf.iter().filter(|bucket| !bucket.counts_others);
+    let others = resets.iter().filter(|bucket| !told || bucket.window.is_some());
+    of_requests.chain(others).map(state).collect()
 }
 
 fn state(bucket: &Bucket<'_>) -> LimitState {
@@ -262,11 +273,17 @@ impl<'a> Reader<'a> {
         if asked.is_some() || !self.response.status.is_success() {
             return asked;
         }
+        let of_requests = |bucket: &&Bucket<'_>| !bucket.counts_others;
         let spent = |buckets: &[Bucket<'_>]| {
-            time::refused_by(buckets).is_some_and(|bucket| bucket.is_exhausted() == Some(true))
+            let refused = time::refused_by(buckets).filter(of_requests);
+            refused.is_some_and(|bucket| bucket.is_exhausted() == Some(true))
         };
-        if spent(self.places.ietf) || spent(self.places.resets) {
+        if spent(self.places.ietf) {
             return self.places.by(&time::ORDER[3..], ignored);
+        }
+        if !tell_of_requests(self.places.ietf) && spent(self.places.resets) {
+            let others = self.places.ietf.iter().any(|bucket| bucket.counts_others);
+            return self.places.by(&time::ORDER[if others { 4 } else { 3 }..], ignored);
         }
         None
     }

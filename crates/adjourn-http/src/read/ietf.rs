@@ -23,6 +23,8 @@ struct Policy {
     name: Option<String>,
     quota: Option<i64>,
     seconds: Option<u64>,
+    /// Whether its quota unit (`qu`) is another one than requests.
+    counts_others: bool,
 }
 
 /// Every limit that the fields tell of. What is malformed is `ignored`, as the draft demands.
@@ -41,13 +43,11 @@ pub(super) fn buckets<'h>(
     }
     let policies = policies(headers);
     if let Some(text) = joined(headers, "ratelimit") {
-        return match combined(&text, &policies, clock) {
-            Some(buckets) => buckets,
-            None => {
-                ignored.push(Ignored::new("ratelimit", &text, "is malformed"));
-                Vec::new()
-            }
-        };
+        let buckets = combined(&text, &policies, clock);
+        if buckets.is_empty() {
+            ignored.push(Ignored::new("ratelimit", &text, "is malformed"));
+        }
+        return buckets;
     }
     single(headers, &policies, clock, ignored).into_iter().collect()
 }
@@ -61,56 +61,62 @@ fn joined(headers: &HeaderMap, name: &str) -> Option<String> {
     Some(values.fold(first, |all, value| format!("{all}, {value}")))
 }
 
-/// The `RateLimit` field of -07 and later.
-fn combined<'h>(text: &str, policies: &[Policy], clock: &ProviderClock) -> Option<Vec<Bucket<'h>>> {
+/// The `RateLimit` field of -07 and later. What is malformed of it is left out.
+fn combined<'h>(text: &str, policies: &[Policy], clock: &ProviderClock) -> Vec<Bucket<'h>> {
     if let Ok(list) = Parser::new(text).parse::<List>() {
         let items = list.iter().filter_map(|entry| match entry {
             ListEntry::Item(item) => Some(item),
             ListEntry::InnerList(_) => None,
         });
-        let buckets: Vec<Bucket<'h>> = items.filter_map(|item| by_item(item, policies, clock)).collect();
-        return (!buckets.is_empty()).then_some(buckets);
+        return items.filter_map(|item| by_item(item, policies, clock)).collect();
     }
-    let dictionary = Parser::new(text).parse::<Dictionary>().ok()?;
+    let Ok(dictionary) = Parser::new(text).parse::<Dictionary>() else {
+        return Vec::new();
+    };
     let get = |name: &str| {
         dictionary.iter().find_map(|(key, entry)| match entry {
-            ListEntry::Item(item) if key.as_str() == name => decimal(&item.bare_item),
+            ListEntry::Item(item) if key.as_str() == name => Some(&item.bare_item),
             ListEntry::Item(_) | ListEntry::InnerList(_) => None,
         })
     };
-    let (limit, remaining, reset) = (get("limit"), get("remaining"), get("reset"));
-    if remaining.is_none() && reset.is_none() {
-        return None;
-    }
-    let limit = limit.as_deref().and_then(number::amount);
-    Some(vec![Bucket {
+    let Some((remaining, after)) = state(get("remaining"), get("reset")) else {
+        return Vec::new();
+    };
+    let limit = get("limit").and_then(decimal).as_deref().and_then(number::amount);
+    vec![Bucket {
         limit,
-        remaining: remaining.as_deref().and_then(number::amount),
+        remaining,
         kind: kind(policies, None, limit),
-        reset: reset.and_then(|text| reset_of("ratelimit", &text, clock)),
+        reset: after.and_then(|seconds| reset_of("ratelimit", &seconds.to_string(), clock)),
         ..Bucket::default()
-    }])
+    }]
 }
 
 fn by_item<'h>(item: &Item, policies: &[Policy], clock: &ProviderClock) -> Option<Bucket<'h>> {
-    let name = item
-        .bare_item
-        .as_string()
-        .map(|text| text.as_str().to_string())
-        .or_else(|| item.bare_item.as_token().map(|token| token.as_str().to_string()))?;
-    let (remaining, after) = (parameter(&item.params, "r"), parameter(&item.params, "t"));
-    if remaining.is_none() && after.is_none() {
-        return None;
-    }
+    let name = name(&item.bare_item)?;
+    let get = |key: &str| item.params.iter().find(|(name, _)| name.as_str() == key);
+    let (remaining, after) = state(get("r").map(|(_, r)| r), get("t").map(|(_, t)| t))?;
     let policy = policies.iter().find(|policy| policy.name.as_ref() == Some(&name));
     Some(Bucket {
         limit: policy.and_then(|policy| policy.quota),
-        remaining: remaining.as_deref().and_then(number::amount),
+        remaining,
         kind: kind(policies, Some(&name), None),
-        reset: after.and_then(|text| reset_of("ratelimit", &text, clock)),
+        reset: after.and_then(|seconds| reset_of("ratelimit", &seconds.to_string(), clock)),
+        counts_others: policy.is_some_and(|policy| policy.counts_others),
         name,
         ..Bucket::default()
     })
+}
+
+/// What remains, and in how many seconds the limit starts anew. Both are integers that are not negative; where one is anything
+/// else, the whole is malformed, and so it is where there is neither.
+fn state(remaining: Option<&BareItem>, after: Option<&BareItem>) -> Option<(Option<i64>, Option<i64>)> {
+    let count = |item: Option<&BareItem>| match item {
+        None => Some(None),
+        Some(item) => item.as_integer().map(i64::from).filter(|count| *count >= 0).map(Some),
+    };
+    let (remaining, after) = (count(remaining)?, count(after)?);
+    (remaining.is_some() || after.is_some()).then_some((remaining, after))
 }
 
 /// The three fields of -00 to -06.
@@ -164,17 +170,26 @@ fn policies(headers: &HeaderMap) -> Vec<Policy> {
 }
 
 fn policy(item: &Item) -> Policy {
-    let text = |item: &BareItem| item.as_string().map(|text| text.as_str().to_string());
-    let token = |item: &BareItem| item.as_token().map(|token| token.as_str().to_string());
     let bare = decimal(&item.bare_item);
+    let mut parameters = item.params.iter();
+    let unit = parameters.find(|(key, _)| key.as_str() == "qu");
     Policy {
-        name: text(&item.bare_item).or_else(|| token(&item.bare_item)),
+        name: name(&item.bare_item),
         quota: bare
             .or_else(|| parameter(&item.params, "q"))
             .as_deref()
             .and_then(number::amount),
         seconds: parameter(&item.params, "w").and_then(|text| number::scaled(&text, 0)),
+        counts_others: unit
+            .and_then(|(_, unit)| name(unit))
+            .is_some_and(|unit| unit != "requests"),
     }
+}
+
+/// A string, or the token that some write instead.
+fn name(item: &BareItem) -> Option<String> {
+    let text = item.as_string().map(|text| text.as_str().to_string());
+    text.or_else(|| item.as_token().map(|token| token.as_str().to_string()))
 }
 
 /// The kind of the policy of that name, or of that quota, or of the only one.

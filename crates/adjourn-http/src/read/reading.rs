@@ -17,6 +17,7 @@ pub struct Reading {
     field: Option<String>,
     ignored: Vec<Ignored>,
     limits: Vec<LimitState>,
+    of_others: bool,
 }
 
 /// A field that was seen and not used.
@@ -51,6 +52,7 @@ impl Reading {
             field: None,
             ignored: Vec::new(),
             limits: Vec::new(),
+            of_others: false,
         }
     }
 
@@ -79,6 +81,16 @@ impl Reading {
     pub(super) fn with_limits(mut self, limits: Vec<LimitState>) -> Self {
         self.limits = limits;
         self
+    }
+
+    pub(super) fn of_others(mut self, of_others: bool) -> Self {
+        self.of_others = of_others;
+        self
+    }
+
+    /// Whether the moment is that of a limit that counts no requests, such as bytes: it concerns this call and not how many may start.
+    pub(crate) fn is_of_others(&self) -> bool {
+        self.of_others
     }
 
     /// Whether the provider refused for a limit: "not now".
@@ -129,7 +141,8 @@ impl Reading {
         &self.ignored
     }
 
-    /// The state of the provider's limits, as far as headers tell it.
+    /// The state of the provider's limits of requests, as far as headers tell it: by `RateLimit` with `RateLimit-Policy`, by windows that
+    /// the contract names, and, where the former say nothing of requests, by what is named like `X-RateLimit-Remaining`.
     #[must_use]
     pub fn limits(&self) -> &[LimitState] {
         &self.limits

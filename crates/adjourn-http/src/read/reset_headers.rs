@@ -216,6 +216,7 @@ impl<'a> Group<'a> {
                 used: amount(&self.used),
                 kind: stated.unwrap_or_else(|| kind_by_name(&self.stem)),
                 reset: self.reset(position, positions, clock, ignored),
+                counts_others: false,
             };
             // Of several windows in a row, all but the last are the shorter ones.
             if bucket.kind == Kind::Unknown && position + 1 < positions {

@@ -24,6 +24,9 @@ pub(super) const ORDER: [Parser; 5] = [
     Parser::ResetHeaders,
 ];
 
+/// The parser of the `RateLimit` fields, by name.
+pub(super) const IETF: &str = "ietf";
+
 /// A moment with where it stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Told<'a> {
@@ -112,7 +115,7 @@ impl<'a> Places<'a> {
                     let is = |wanted: &Parser| parser == wanted || other == Some(wanted);
                     self.by_retry_after(is(&Parser::RetryAfter), is(&Parser::RetryAfterMs), ignored)
                 }
-                Parser::Ietf => self.by_buckets(self.ietf, "ietf", ignored),
+                Parser::Ietf => self.by_buckets(self.ietf, IETF, ignored),
                 Parser::ResetHeaders => self.by_buckets(self.resets, "reset-headers", ignored),
                 Parser::Body => {
                     let read = self.of_body.get_or_init(|| {
@@ -340,10 +343,10 @@ impl Parser {
     }
 }
 
-/// The limit that refused: the one of which nothing remains, of several the one that lasts longest; where nothing says what
-/// remains, the one that starts anew last.
+/// The limit that refused: the one of which nothing remains, of several the one that counts requests, of these the one that lasts
+/// longest; where nothing says what remains, the one that starts anew last.
 pub(super) fn refused_by<'b, 'a>(buckets: &'b [Bucket<'a>]) -> Option<&'b Bucket<'a>> {
-    let longest = |bucket: &&Bucket<'_>| (severity(bucket.kind), bucket.resets_at());
+    let longest = |bucket: &&Bucket<'_>| (!bucket.counts_others, severity(bucket.kind), bucket.resets_at());
     let exhausted = buckets
         .iter()
         .filter(|bucket| bucket.is_exhausted() == Some(true))

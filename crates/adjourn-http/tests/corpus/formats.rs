@@ -48,6 +48,45 @@ fn what_remains_of_a_limit_beyond_all_numbers_is_no_panic() {
 }
 
 #[test]
+fn the_ietf_fields_tell_of_requests_before_other_headers_do() {
+    let bytes = ("RateLimit-Policy", "\"bytes\";q=1000;w=60;qu=\"content-bytes\"");
+    let spent = [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "60")];
+    for (lines, remaining, wait) in [
+        (
+            vec![("RateLimit", "\"default\";r=5;t=9"), spent[0], spent[1]],
+            vec![Some(5)],
+            None,
+        ),
+        // Bytes are no requests; when they come back is still the moment for a call that was refused for them.
+        (
+            vec![("RateLimit", "\"bytes\";r=7;t=9"), bytes, spent[0], spent[1]],
+            vec![Some(0)],
+            Some(60_000),
+        ),
+        (
+            vec![("RateLimit", "\"bytes\";r=0;t=50, \"calls\";r=0;t=9"), bytes],
+            vec![Some(0)],
+            Some(9000),
+        ),
+        (
+            vec![("RateLimit", "\"default\";r=-1;t=9"), spent[0], spent[1]],
+            vec![Some(0)],
+            Some(60_000),
+        ),
+    ] {
+        let success = plainly(200, &lines, "");
+        let told: Vec<_> = success.limits().iter().map(|limit| limit.remaining).collect();
+        assert_eq!(told, remaining, "{lines:?}");
+        let named = success.signal().wait().map(|wait| wait.as_millis());
+        assert_eq!(named, wait, "{lines:?}");
+    }
+    let lines = [("RateLimit", "\"bytes\";r=0;t=50"), bytes];
+    assert_eq!(waits(&lines), Some(50_000), "never early");
+    assert!(plainly(429, &lines, "").limits().is_empty());
+    assert_eq!(plainly(200, &lines, "").not_before(), None);
+}
+
+#[test]
 fn the_ietf_fields_in_all_generations() {
     for (generation, lines, wait, kind) in [
         (
@@ -131,6 +170,15 @@ fn the_ietf_fields_in_all_generations() {
         (
             "negative",
             vec![("RateLimit", "\"default\";r=0;t=-30")],
+            None,
+            Kind::Unknown,
+        ),
+        (
+            "no integers",
+            vec![
+                ("RateLimit", "\"default\";r=0;t=1.5"),
+                ("RateLimit", "\"day\";r=-1;t=30"),
+            ],
             None,
             Kind::Unknown,
         ),
