@@ -8,9 +8,8 @@ use std::{
 
 use adjourn_core::Timestamp;
 use adjourn_pace::{Answer, Counter, Moment, Next, Outcome, Ticket};
-use http::HeaderMap;
 
-use super::{event, queue, state::State, units};
+use super::{event, queue, state::State};
 use crate::Reading;
 
 /// What a response came to.
@@ -46,14 +45,9 @@ struct Told {
 
 impl Heard {
     /// Of a reading that was made for `received_at`.
-    pub(super) fn of(status: u16, headers: &HeaderMap, reading: &Reading, received_at: Timestamp) -> Self {
+    pub(super) fn of(status: u16, reading: &Reading, received_at: Timestamp) -> Self {
         let refused = reading.is_limited();
-        let others = if reading.limits().is_empty() {
-            Vec::new()
-        } else {
-            units::other_than_requests(headers)
-        };
-        let limits = reading.limits().iter().filter(|limit| !others.contains(&limit.name));
+        let limits = reading.limits().iter();
         let counts = || {
             limits.clone().filter_map(|limit| {
                 Some(Told {
@@ -67,7 +61,9 @@ impl Heard {
         let resets_in = spent.clone().filter_map(|told| told.resets_in).max();
         // Elsewhere Retry-After says when to look at a result, or where it has moved to, and nothing about limits.
         let pause = if refused || status == 503 {
-            reading.not_before().map(|at| at.since(received_at)).or(resets_in)
+            // When bytes come back concerns the call that sent so many.
+            let named = reading.not_before().filter(|_| !reading.is_of_others());
+            named.map(|at| at.since(received_at)).or(resets_in)
         } else {
             resets_in
         };

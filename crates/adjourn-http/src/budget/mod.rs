@@ -24,8 +24,7 @@
 //!
 //! The map: `rate` a limit as people state it · `rate_budget` the budget · `rule` lanes · `state` what a budget knows, `pace` when it has a
 //! start, `pause` until when it has none ·
-//! `queue` who waits · `turn` a call's turn and the call in flight · `held` its body · `feedback` what a response teaches, `units` what
-//! of it counts no requests · `no_turn` why a call waits or fails · `event` the events · `disabled` the way round it all · `clock`
+//! `queue` who waits · `turn` a call's turn and the call in flight · `held` its body · `feedback` what a response teaches · `no_turn` why a call waits or fails · `event` the events · `disabled` the way round it all · `clock`
 //! the time · `terms` the settings · `cost` points · `budgets` one for each scope.
 mod budgets;
 mod clock;
@@ -44,7 +43,6 @@ mod rule;
 mod state;
 mod terms;
 mod turn;
-mod units;
 
 pub use adjourn_pace::Throttle;
 pub use budgets::Budgets;

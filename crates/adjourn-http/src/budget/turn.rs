@@ -154,8 +154,8 @@ impl InFlight {
     /// status. It answers with the moment at which the call may be repeated, where the response names one; the budget's pause ends at
     /// that same moment.
     ///
-    /// In this order: `retry-after-ms` and `Retry-After` on a refusal and on a 503; `RateLimit` with `RateLimit-Policy`;
-    /// `X-RateLimit-Remaining` and `-Reset`. What is malformed is passed over.
+    /// In this order: `retry-after-ms` and `Retry-After` on a refusal and on a 503; `RateLimit` with `RateLimit-Policy`, as far as they
+    /// tell of requests; and where they do not, `X-RateLimit-Remaining` and `-Reset`. What is malformed is passed over.
     pub fn answered(&self, status: u16, headers: &HeaderMap) -> Feedback {
         let (Some(hands), Ok(code)) = (&self.hands, StatusCode::from_u16(status)) else {
             return Feedback::default();
@@ -172,12 +172,12 @@ impl InFlight {
     }
 
     /// As [`InFlight::answered`], for who has read the response already, body and all: one reading serves the call and the budget.
-    /// `received_at` is the moment that the reading was made for.
-    pub fn heard(&self, status: u16, headers: &HeaderMap, reading: &Reading, received_at: Timestamp) -> Feedback {
+    /// `received_at` is the moment that the reading was made for. What the headers say, the reading knows.
+    pub fn heard(&self, status: u16, _headers: &HeaderMap, reading: &Reading, received_at: Timestamp) -> Feedback {
         let Some(hands) = &self.hands else {
             return Feedback::default();
         };
-        let heard = Heard::of(status, headers, reading, received_at);
+        let heard = Heard::of(status, reading, received_at);
         feedback::apply(&hands.whole, hands.lane(), self.sent_at, self.ticket(), &heard)
     }
 

@@ -87,7 +87,86 @@ async fn every_way_to_ask_for_a_pause_in_its_precedence() {
             ],
             Some(20),
         ),
+        // Whatever the status, and which of them lasts longer.
+        (
+            429,
+            vec![
+                ("RateLimit", "\"bytes\";r=0;t=50, \"calls\";r=0;t=9"),
+                (
+                    "RateLimit-Policy",
+                    "\"bytes\";q=1000;w=60;qu=\"content-bytes\", \"calls\";q=10;w=60",
+                ),
+            ],
+            Some(9),
+        ),
+        (
+            429,
+            vec![
+                ("RateLimit", "\"bytes\";r=0;t=50, \"calls\";r=3;t=9"),
+                ("RateLimit-Policy", "\"calls\";q=10;w=60"),
+                ("RateLimit-Policy", "\"bytes\";q=1000;w=60;qu=content-bytes"),
+            ],
+            None,
+        ),
+        (
+            429,
+            vec![
+                ("RateLimit", "\"bytes\";r=0;t=50"),
+                ("RateLimit-Policy", "\"bytes\";q=1000;w=60;qu=\"content-bytes\""),
+            ],
+            None,
+        ),
+        // Where RateLimit tells of requests, nobody asks X-RateLimit.
+        (
+            200,
+            vec![
+                ("RateLimit", "\"default\";r=5;t=9"),
+                ("X-RateLimit-Remaining", "0"),
+                ("X-RateLimit-Reset", "60"),
+            ],
+            None,
+        ),
+        (
+            200,
+            vec![
+                ("RateLimit", "\"default\";r=0;t=9"),
+                ("X-RateLimit-Remaining", "0"),
+                ("X-RateLimit-Reset", "60"),
+            ],
+            Some(9),
+        ),
+        (
+            200,
+            vec![
+                ("RateLimit", "\"bytes\";r=7;t=50"),
+                ("RateLimit-Policy", "\"bytes\";q=1000;w=60;qu=\"content-bytes\""),
+                ("X-RateLimit-Remaining", "0"),
+                ("X-RateLimit-Reset", "60"),
+            ],
+            Some(60),
+        ),
         // What is malformed says nothing.
+        (200, vec![("RateLimit", "\"default\";r=-1;t=50")], None),
+        (200, vec![("RateLimit", "\"default\";r=0;t=-5")], None),
+        (200, vec![("RateLimit", "\"default\";r=0;t=1.5")], None),
+        (200, vec![("RateLimit", "\"default\";r=0.0;t=50")], None),
+        (200, vec![("RateLimit", "\"default\";r=\"0\";t=50")], None),
+        (200, vec![("RateLimit", "limit=10, remaining=-1, reset=50")], None),
+        (429, vec![("RateLimit", "\"default\";r=-1;t=50")], None),
+        (
+            200,
+            vec![("RateLimit", "\"second\";r=-1;t=90, \"day\";r=0;t=70")],
+            Some(70),
+        ),
+        (
+            200,
+            vec![
+                ("RateLimit", "\"default\";r=-5;t=9"),
+                ("X-RateLimit-Remaining", "0"),
+                ("X-RateLimit-Reset", "60"),
+            ],
+            Some(60),
+        ),
         (200, vec![("RateLimit", "\"default\";r=;t=50")], None),
         (200, vec![("RateLimit", "r=0 t=50")], None),
         (429, vec![("Retry-After", "soon")], None),
@@ -275,4 +354,20 @@ async fn the_pushback_of_a_call_is_waited_out_within_its_deadline() {
     budget.pushback(wait, Some(60 * S)).await.unwrap();
     assert!(watch.read() + MS >= wait);
     drop(try_send(&budget, "/", Some(2 * MS)).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_that_comes_later_in_the_precedence_lowers_no_rate() {
+    let budget = budget();
+    send(&budget, "/").await.answered(
+        200,
+        &headers(&[
+            ("RateLimit", "\"default\";r=5;t=9"),
+            ("X-RateLimit-Remaining", "0"),
+            ("X-RateLimit-Reset", "60"),
+        ]),
+    );
+    assert_eq!(budget.effective_rate(), Some(Rate::per_second(100)));
+    let starts = (0..100).filter(|_| budget.check("/").is_ok()).count();
+    assert_eq!(starts, 5, "what RateLimit says is left, this call being answered");
 }
