@@ -1,5 +1,7 @@
 //! What answers mean under a provider's contract.
 
+use std::time::Duration;
+
 use adjourn_core::{Kind, ScopeKey};
 
 use super::{

@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode};
 use super::{
     Answer, Attempt, MAX_RESULT_BYTES, Requester, answer,
     outgoing::{Call, Order},
+    paced::Unmade,
     redirect,
 };
 use crate::{InFlight, Provider, READ_BYTES, Results, Token};
@@ -45,13 +46,13 @@ impl Requester {
         sent: impl Future<Output = Result<reqwest::Response, reqwest::Error>>,
         ends_at: Timestamp,
         token: Option<&Token>,
-        in_flight: Option<&InFlight>,
-    ) -> Attempt {
+        in_flight: Option<InFlight>,
+    ) -> Result<Attempt, Unmade> {
         match self.receive(order, sent).await {
-            Ok((received, redirect::Target::None)) => self.answer(order, received, token, in_flight),
+            Ok((received, redirect::Target::None)) => Ok(self.answer(order, received, token, in_flight)),
             // Seldom, and large: what every call would have to carry along otherwise.
             Ok((received, next)) => Box::pin(self.redirected(order, received, next, ends_at, token, in_flight)).await,
-            Err(error) => unanswered(order, &error),
+            Err(error) => Ok(unanswered(order, &error)),
         }
     }
 
@@ -63,20 +64,20 @@ impl Requester {
         mut next: redirect::Target,
         ends_at: Timestamp,
         token: Option<&Token>,
-        in_flight: Option<&InFlight>,
-    ) -> Attempt {
+        in_flight: Option<InFlight>,
+    ) -> Result<Attempt, Unmade> {
         let provider = order.provider;
         for redirects in 1..=MAX_REDIRECTS + 1 {
             let url = match next {
-                redirect::Target::None => return self.answer(order, received, token, in_flight),
+                redirect::Target::None => return Ok(self.answer(order, received, token, in_flight)),
                 redirect::Target::Refused(words) => {
-                    return answer::unfollowed(provider, received.status, &words).into();
+                    return Ok(answer::unfollowed(provider, received.status, &words).into());
                 }
                 redirect::Target::Follow(url) => url,
             };
             if redirects > MAX_REDIRECTS {
                 let words = format!("it was the redirect number {redirects} in a row");
-                return answer::unfollowed(provider, received.status, &words).into();
+                return Ok(answer::unfollowed(provider, received.status, &words).into());
             }
             // The request was given away when it was sent; nobody keeps a copy for a redirect.
             let Some(again) = order.call() else { break };
@@ -88,10 +89,10 @@ impl Requester {
             let sent = self.send(provider, again.to(*url), left);
             (received, next) = match self.receive(order, sent).await {
                 Ok(answered) => answered,
-                Err(error) => return unanswered(order, &error),
+                Err(error) => return Ok(unanswered(order, &error)),
             };
         }
-        Answer::of(Outcome::Failed(Fault::new("redirected too often"))).into()
+        Ok(Answer::of(Outcome::Failed(Fault::new("redirected too often"))).into())
     }
 
     /// Receives what a call is answered: all of the head, and of the body as much as is asked for. And where it redirects to.

@@ -4,12 +4,14 @@ mod answer;
 mod client;
 mod exchange;
 mod outgoing;
+mod paced;
 mod redirect;
 mod waited;
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use adjourn_core::{Fault, Outcome, Timestamp};
+use http::StatusCode;
 
 pub use answer::Answer;
 pub(crate) use answer::{chain, floored, meaning};
@@ -17,14 +19,16 @@ pub use client::ClientError;
 pub(crate) use exchange::read_body;
 
 use crate::{
-    Budgets, Credential, Credentials, HttpJob, InFlight, READ_BYTES, ReadResponse, Response, Results, Settings, Token,
-    TokenError, TokenSource, WaitPolicy, scope,
+    Allowance, Budgets, Credential, Credentials, HttpJob, InFlight, READ_BYTES, ReadResponse, Response, Results,
+    Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
     settings::redacted,
     token::{self, ClientCredentials, Endpoint},
+    waiting::TooLate,
 };
 use client::Clients;
 use exchange::Received;
 use outgoing::{Call, Order};
+use paced::{Pacing, Unmade};
 
 /// The most bytes of a response that are kept as a job's result.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
@@ -171,82 +175,112 @@ impl Requester {
     /// timeout. `lasting_id` is the name that the job's message keeps for life; the idempotency key is made from it where
     /// the job has neither a key nor an id.
     pub async fn perform(&self, job: &HttpJob, lasting_id: &str, must_end_by: Timestamp) -> Answer {
-        self.attempt(job, lasting_id, Some(must_end_by), None).await.answer
+        let attempt = self.attempt(job, lasting_id, Some(must_end_by), None).await;
+        attempt.unwrap_or_else(Attempt::from).answer
     }
 
-    /// As [`perform`](Self::perform); without `must_end_by`, within the provider's timeout alone.
+    /// As [`perform`](Self::perform); without `must_end_by`, within the provider's timeout alone. With `pacing`, each of its requests
+    /// takes a turn.
     async fn attempt(
         &self,
         job: &HttpJob,
         lasting_id: &str,
         must_end_by: Option<Timestamp>,
-        in_flight: Option<&InFlight>,
-    ) -> Attempt {
+        pacing: Option<Pacing<'_>>,
+    ) -> Result<Attempt, Unmade> {
         let provider = match job.check(&self.inner.settings) {
             Ok(provider) => provider,
-            Err(error) => return Answer::of(Outcome::Rejected(Fault::new(&format!("refused: {error}")))).into(),
+            Err(error) => return Ok(Answer::of(Outcome::Rejected(Fault::new(&format!("refused: {error}")))).into()),
         };
-        let started_at = (self.inner.now)();
-        let left = must_end_by.map_or(Duration::MAX, |at| at.since(started_at));
-        let left = left.min(provider.timeout());
-        if left.is_zero() {
-            return Answer::of(Outcome::Failed(Fault::new(
-                "there was no time left for its call; it was not sent",
-            )))
-            .into();
-        }
         let order = Order {
             job,
             provider,
             credentials: &self.inner.credentials,
             lasting_id,
+            must_end_by,
+            pacing,
         };
+        if self.is_late(&order) {
+            return self.no_time(&order);
+        }
         let Some(call) = order.call() else {
-            return Answer::of(Outcome::Rejected(Fault::new(
-                "refused: its path would leave the provider's base_url",
-            )))
-            .into();
+            let fault = Fault::new("refused: its path would leave the provider's base_url");
+            return Ok(Answer::of(Outcome::Rejected(fault)).into());
         };
-        let ends_at = started_at + left;
         let Some(source) = self.tokens.get(provider.name()) else {
-            let sent = self.send(provider, call, left);
+            let in_flight = self.turn(&order, job.path.as_str(), None).await?;
+            let (sent, ends_at) = self.sent(&order, call);
             return self.follow(&order, sent, ends_at, None, in_flight).await;
         };
         // Seldom, and large: what every call would have to carry along otherwise.
-        Box::pin(self.with_token(&order, call, source.as_ref(), left, ends_at, in_flight)).await
+        Box::pin(self.with_token(&order, call, source.as_ref())).await
     }
 
-    /// Sends a call with a token, and once more with a fresh one where it was not taken.
-    async fn with_token(
-        &self,
-        order: &Order<'_>,
-        call: Call,
-        source: &dyn TokenSource,
-        left: Duration,
-        ends_at: Timestamp,
-        in_flight: Option<&InFlight>,
-    ) -> Attempt {
-        let provider = order.provider;
-        let token = match source.token(left).await {
+    /// Sends a call, and once more with a fresh token where the first was not taken. Its turn comes after the token: while that is
+    /// waited for, nothing is in flight, and whatever pause begins holds.
+    async fn with_token(&self, order: &Order<'_>, call: Call, source: &dyn TokenSource) -> Result<Attempt, Unmade> {
+        let (provider, path) = (order.provider, order.job.path.as_str());
+        let allowance = order
+            .pacing
+            .map_or_else(Allowance::current, |pacing| pacing.allowance.clone());
+        let within = self.token_within(order, &allowance);
+        let token = match allowance.clone().scope(source.token(within)).await {
             Ok(token) => token,
-            Err(error) => return Attempt::without_token(error),
+            Err(error) => return Ok(Attempt::without_token(error)),
         };
-        let left = ends_at.since((self.inner.now)());
-        let sent = self.send(provider, call.with_token(provider, &token), left);
-        let attempt = self.follow(order, sent, ends_at, Some(&token), in_flight).await;
+        if self.is_late(order) {
+            return self.no_time(order);
+        }
+        let in_flight = self.turn(order, path, None).await?;
+        let (sent, ends_at) = self.sent(order, call.with_token(provider, &token));
+        let attempt = self.follow(order, sent, ends_at, Some(&token), in_flight).await?;
         if attempt.answer.status != Some(401) || !matches!(attempt.answer.outcome, Outcome::Rejected(_)) {
-            return attempt;
+            return Ok(attempt);
         }
         // A token may end before its time. One that is fresh and not taken either is what the provider means.
-        match source.renewed(&token, ends_at.since((self.inner.now)())).await {
+        let waits_since = (self.inner.now)();
+        let within = self.token_within(order, &allowance);
+        match allowance.scope(source.renewed(&token, within)).await {
             Ok(fresh) => {
-                let Some(call) = order.call() else { return attempt };
+                let Some(call) = order.call().filter(|_| !self.is_late(order)) else {
+                    return Ok(attempt);
+                };
+                let in_flight = self.turn(order, path, Some(StatusCode::UNAUTHORIZED)).await?;
+                let ends_at = self.ends_later(order, ends_at, waits_since);
                 let left = ends_at.since((self.inner.now)());
                 let sent = self.send(provider, call.with_token(provider, &fresh), left);
                 self.follow(order, sent, ends_at, Some(&fresh), in_flight).await
             }
-            Err(error) => Attempt::without_token(error),
+            Err(error) => Ok(Attempt::without_token(error)),
         }
+    }
+
+    /// Sends the first request of a call, and says when that has to be over.
+    fn sent(
+        &self,
+        order: &Order<'_>,
+        call: Call,
+    ) -> (
+        impl Future<Output = Result<reqwest::Response, reqwest::Error>> + use<>,
+        Timestamp,
+    ) {
+        let now = (self.inner.now)();
+        let ends_at = order.ends_at(now);
+        (self.send(order.provider, call, ends_at.since(now)), ends_at)
+    }
+
+    /// Whether the time by which the call had to be over is past.
+    fn is_late(&self, order: &Order<'_>) -> bool {
+        order.must_end_by.is_some_and(|at| at <= (self.inner.now)())
+    }
+
+    /// The call was not made: it is past its time.
+    fn no_time(&self, order: &Order<'_>) -> Result<Attempt, Unmade> {
+        if order.pacing.is_some() {
+            return Err(self.unmade(order, TooLate::Deadline));
+        }
+        let fault = Fault::new("there was no time left for its call; it was not sent");
+        Ok(Answer::of(Outcome::Failed(fault)).into())
     }
 
     fn answer(
@@ -254,7 +288,7 @@ impl Requester {
         order: &Order<'_>,
         received: Received,
         token: Option<&Token>,
-        in_flight: Option<&InFlight>,
+        in_flight: Option<InFlight>,
     ) -> Attempt {
         let Received {
             status,
@@ -275,7 +309,9 @@ impl Requester {
             },
         );
         // One reading serves the call and its budget, and both wait for one moment.
-        let heard = in_flight.map(|in_flight| in_flight.heard(status.as_u16(), &headers, &reading, at));
+        let heard = in_flight
+            .as_ref()
+            .map(|in_flight| in_flight.heard(status.as_u16(), &headers, &reading, at));
         let resumes_in = heard.and_then(|heard| heard.retry_after);
         let resumes_at = resumes_in.map(|span| (self.inner.now)() + span);
         let said = || {
@@ -325,6 +361,8 @@ impl Requester {
 mod contract_tests;
 #[cfg(test)]
 pub(crate) mod loopback;
+#[cfg(test)]
+mod paced_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use adjourn_core::Timestamp;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 use secrecy::ExposeSecret;
 use url::Url;
 
+use super::paced::Pacing;
 use crate::{Body, Credentials, HttpJob, Provider, Token};
 
 static JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -19,6 +21,10 @@ pub(super) struct Order<'a> {
     pub(super) provider: &'a Provider,
     pub(super) credentials: &'a Credentials,
     pub(super) lasting_id: &'a str,
+    /// The caller's deadline.
+    pub(super) must_end_by: Option<Timestamp>,
+    /// None where somebody else paces the calls.
+    pub(super) pacing: Option<Pacing<'a>>,
 }
 
 /// A request that is not sent yet.
@@ -64,6 +70,12 @@ fn bearer(token: &Token) -> Option<HeaderValue> {
 }
 
 impl Order<'_> {
+    /// When a call that is sent at that moment has to be over: within the provider's timeout, and by the caller's deadline.
+    pub(super) fn ends_at(&self, sent_at: Timestamp) -> Timestamp {
+        let ends_at = sent_at + self.provider.timeout();
+        self.must_end_by.map_or(ends_at, |at| at.min(ends_at))
+    }
+
     /// The request; none if the job's path would leave the base URL. A token is put into it later.
     pub(super) fn call(&self) -> Option<Call> {
         let Self {
@@ -71,6 +83,8 @@ impl Order<'_> {
             provider,
             credentials,
             lasting_id,
+            must_end_by: _,
+            pacing: _,
         } = *self;
         let mut url = job.path.under(provider.base_url())?;
         if !job.query.is_empty() {

@@ -1,5 +1,7 @@
 //! The requester against a server on the loopback: what is sent, and what each answer means.
 
+use std::time::Duration;
+
 use adjourn_core::{Interpretation, Signal, Source};
 
 use super::{

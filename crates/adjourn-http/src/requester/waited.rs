@@ -2,10 +2,10 @@
 
 use adjourn_core::{Outcome, RateLimitError};
 
-use super::{Answer, Requester};
+use super::{Answer, Requester, paced::Pacing};
 use crate::{
     Allowance, HttpJob, Provider, scope,
-    waiting::{self, Pause, Setback, Waits, entropy, told_failure, told_refusal},
+    waiting::{Pause, Setback, Waits, entropy, told_failure, told_refusal},
 };
 
 impl Requester {
@@ -29,21 +29,12 @@ impl Requester {
         let allowance = Allowance::current();
         let mut waits = Waits::under(&self.waits);
         loop {
-            let in_flight = match &budget {
-                Some(budget) => {
-                    let turn = waiting::turn(budget, job.path.as_str(), &allowance, &self.inner.now, timeout).await;
-                    Some(turn.map_err(|no_turn| {
-                        let signal = waiting::refused(&job.provider, no_turn, (self.inner.now)());
-                        RateLimitError::from(signal).in_scope(scope.clone())
-                    })?)
-                }
-                None => None,
-            };
-            let attempt = self
-                .attempt(job, lasting_id, allowance.deadline(), in_flight.as_ref())
-                .await;
-            // Its answer was read to the end: its place is free for others while this call waits.
-            drop(in_flight);
+            let pacing = budget.as_ref().map(|budget| Pacing {
+                budget,
+                allowance: &allowance,
+            });
+            let attempt = self.attempt(job, lasting_id, allowance.deadline(), pacing).await;
+            let attempt = attempt.map_err(|unmade| RateLimitError::from(*unmade.signal).in_scope(scope.clone()))?;
             let outcome = &attempt.answer.outcome;
             let setback = match outcome {
                 Outcome::Throttled(signal) => Setback::Refused(signal, attempt.resumes_at),

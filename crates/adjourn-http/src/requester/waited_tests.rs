@@ -1,5 +1,7 @@
 //! Calls that wait in process: a scripted provider on the loopback, on a clock that moves when nothing else can.
 
+use std::time::Duration;
+
 use adjourn_core::{Kind, RateLimitError, ScopeKey, Source};
 use adjourn_worker::{Clock, VirtualClock};
 
@@ -9,17 +11,17 @@ use super::{
 };
 use crate::{Allowance, ContractReader};
 
-const S: fn(u64) -> Duration = Duration::from_secs;
+pub(super) const S: fn(u64) -> Duration = Duration::from_secs;
 
 /// A provider that plays the acts, and whoever calls it.
-struct Scene {
-    server: Loopback,
-    requester: Requester,
-    clock: Arc<VirtualClock>,
+pub(super) struct Scene {
+    pub(super) server: Loopback,
+    pub(super) requester: Requester,
+    pub(super) clock: Arc<VirtualClock>,
 }
 
 impl Scene {
-    async fn playing(acts: Vec<Act>, settings: &str) -> Self {
+    pub(super) async fn playing(acts: Vec<Act>, settings: &str) -> Self {
         let server = Loopback::playing(acts).await;
         let text = format!("[providers.acme]\nbase_url = \"{}\"\n{settings}", server.url);
         let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -37,7 +39,11 @@ impl Scene {
     }
 
     /// Calls under an allowance: what came of it, how many calls that took, and how long.
-    async fn call(&self, allowance: Allowance, method: &str) -> (Result<Answer, RateLimitError>, usize, Duration) {
+    pub(super) async fn call(
+        &self,
+        allowance: Allowance,
+        method: &str,
+    ) -> (Result<Answer, RateLimitError>, usize, Duration) {
         let text = format!(r#"{{"provider":"acme","method":"{method}","path":"/orders"}}"#);
         let job = HttpJob::parse(&text).unwrap();
         let (before, started_at) = (self.server.asked().len(), self.clock.now());
@@ -47,19 +53,19 @@ impl Scene {
     }
 }
 
-fn hint(seconds: u64) -> Act {
+pub(super) fn hint(seconds: u64) -> Act {
     Act::status(429, &format!("retry-after: {seconds}\r\n"), "")
 }
 
-fn bare() -> Act {
+pub(super) fn bare() -> Act {
     Act::status(429, "", "")
 }
 
-fn done() -> Act {
+pub(super) fn done() -> Act {
     Act::status(200, "", "")
 }
 
-fn ample() -> Allowance {
+pub(super) fn ample() -> Allowance {
     Allowance::of(S(300))
 }
 

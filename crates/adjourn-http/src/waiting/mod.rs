@@ -12,4 +12,4 @@ pub use ladder::WaitPolicy;
 pub(crate) use ladder::{Setback, Waits};
 pub(crate) use pause::{Pause, entropy};
 pub(crate) use told::{told_failure, told_refusal};
-pub(crate) use turn::{TooLate, in_time, refused, turn};
+pub(crate) use turn::{TooLate, in_time, patience, refused, turn};

@@ -44,19 +44,24 @@ async fn wait(
     timeout: Duration,
 ) -> Result<InFlight, TooLate> {
     loop {
-        let within = allowance.budget_of_at_least(NO_WAIT, now(), timeout);
+        let within = patience(allowance, now(), timeout);
         let asleep = allowance.asleep(now);
         let turn = budget.turn(path, Some(within)).await;
         drop(asleep);
         match turn.map_err(TooLate::Turn)?.sent() {
             Ok(in_flight) => return Ok(in_flight),
             // A pause began since the turn came: another one, if there is time for it.
-            Err(no_turn) if no_turn.retry_after >= allowance.budget_of_at_least(NO_WAIT, now(), timeout) => {
+            Err(no_turn) if no_turn.retry_after >= patience(allowance, now(), timeout) => {
                 return Err(TooLate::Turn(no_turn));
             }
             Err(_) => {}
         }
     }
+}
+
+/// How long a turn may be waited for now, before a call that may take `timeout`.
+pub(crate) fn patience(allowance: &Allowance, now: Timestamp, timeout: Duration) -> Duration {
+    allowance.budget_of_at_least(NO_WAIT, now, timeout)
 }
 
 /// Whether there is any time left for a call.

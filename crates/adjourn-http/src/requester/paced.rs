@@ -1,0 +1,81 @@
+//! The turns of one call: each request that it makes takes its own, right before it is sent.
+
+use std::time::Duration;
+
+use adjourn_core::{Outcome, Signal, Timestamp};
+use http::StatusCode;
+
+use super::{Answer, Attempt, Requester, outgoing::Order};
+use crate::{
+    Allowance, InFlight, RateBudget,
+    waiting::{self, TooLate},
+};
+
+/// What paces a call: the budget of its scope, as far as whoever called may be kept waiting.
+#[derive(Clone, Copy)]
+pub(super) struct Pacing<'a> {
+    pub(super) budget: &'a RateBudget,
+    pub(super) allowance: &'a Allowance,
+}
+
+/// A request had no turn in time and was not made. It is the caller's at once: there is nothing to wait for that would fit.
+pub(super) struct Unmade {
+    pub(super) signal: Box<Signal>,
+}
+
+impl Unmade {
+    /// The same after a request that was answered with that status: not all of the call was left undone.
+    fn after(self, answered: Option<StatusCode>) -> Self {
+        let Some(status) = answered else { return self };
+        let reason = format!("{}; the request before it was answered {status}", self.signal.why());
+        Self {
+            signal: Box::new(self.signal.reason(&reason)),
+        }
+    }
+}
+
+impl From<Unmade> for Attempt {
+    fn from(unmade: Unmade) -> Self {
+        Answer::of(Outcome::Throttled(*unmade.signal)).into()
+    }
+}
+
+impl Requester {
+    /// Waits for the turn of a request for that path and takes it; none where nothing paces. `answered` is the status of the request
+    /// that led to this one. Nothing may be waited for between this and the send.
+    pub(super) async fn turn(
+        &self,
+        order: &Order<'_>,
+        path: &str,
+        answered: Option<StatusCode>,
+    ) -> Result<Option<InFlight>, Unmade> {
+        let Some(Pacing { budget, allowance }) = order.pacing else {
+            return Ok(None);
+        };
+        match waiting::turn(budget, path, allowance, &self.inner.now, order.provider.timeout()).await {
+            Ok(in_flight) => Ok(Some(in_flight)),
+            Err(too_late) => Err(self.unmade(order, too_late).after(answered)),
+        }
+    }
+
+    pub(super) fn unmade(&self, order: &Order<'_>, too_late: TooLate) -> Unmade {
+        let signal = waiting::refused(order.provider.name(), too_late, (self.inner.now)());
+        Unmade {
+            signal: Box::new(signal),
+        }
+    }
+
+    /// When a further request of a call has to be over, which began to wait for its turn at that moment: what was waited is no time of the
+    /// provider's.
+    pub(super) fn ends_later(&self, order: &Order<'_>, ends_at: Timestamp, waits_since: Timestamp) -> Timestamp {
+        let ends_at = ends_at + (self.inner.now)().since(waits_since);
+        order.must_end_by.map_or(ends_at, |at| at.min(ends_at))
+    }
+
+    /// How long a token may take: as long as the caller may be kept waiting, and one request.
+    pub(super) fn token_within(&self, order: &Order<'_>, allowance: &Allowance) -> Duration {
+        let (now, timeout) = ((self.inner.now)(), order.provider.timeout());
+        let within = waiting::patience(allowance, now, timeout).saturating_add(timeout);
+        order.must_end_by.map_or(within, |at| within.min(at.since(now)))
+    }
+}

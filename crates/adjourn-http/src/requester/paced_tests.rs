@@ -1,0 +1,126 @@
+//! What spends the budget of a call's scope, and what gives it back: a scripted provider on the loopback, on a clock that moves when
+//! nothing else can.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use adjourn_core::{RateLimitError, ScopeKey, Signal};
+use adjourn_worker::Clock;
+use async_trait::async_trait;
+use secrecy::SecretString;
+
+use super::{
+    waited_tests::{S, Scene, ample, done, hint},
+    *,
+};
+
+const ONE_AN_HOUR: &str = "rate = { requests = 1, per_ms = 3600000 }";
+
+/// Tokens that come after these waits, and then at once; or else not.
+#[derive(Debug)]
+struct Slowly(Mutex<Vec<Result<Duration, RateLimitError>>>);
+
+impl Slowly {
+    fn after(waits: Vec<Result<Duration, RateLimitError>>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(waits)))
+    }
+}
+
+#[async_trait]
+impl TokenSource for Slowly {
+    async fn token(&self, _: Duration) -> Result<Token, TokenError> {
+        let next = {
+            let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if waits.is_empty() {
+                Ok(Duration::ZERO)
+            } else {
+                waits.remove(0)
+            }
+        };
+        tokio::time::sleep(next.map_err(TokenError::Refused)?).await;
+        Ok(Token::new(SecretString::from("t"), None))
+    }
+
+    async fn renewed(&self, _: &Token, within: Duration) -> Result<Token, TokenError> {
+        self.token(within).await
+    }
+}
+
+impl Scene {
+    fn with_tokens(mut self, source: Arc<Slowly>) -> Self {
+        self.requester = self.requester.tokens("acme", source);
+        self
+    }
+
+    fn budget(&self) -> crate::RateBudget {
+        let budgets = self.requester.budgets.as_ref().unwrap();
+        budgets.budget(&ScopeKey::provider("acme"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_gets_no_token_spends_nothing() {
+    let refusal = RateLimitError::from(Signal::new("acme", Timestamp::EPOCH).status(429));
+    let scene = Scene::playing(vec![done()], ONE_AN_HOUR).await;
+    let scene = scene.with_tokens(Slowly::after(vec![Err(refusal)]));
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert_eq!((refused.unwrap_err().status(), calls), (Some(429), 0));
+    let (answer, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_token_comes_after_its_deadline_spends_nothing() {
+    let scene = Scene::playing(vec![done()], ONE_AN_HOUR).await;
+    let scene = scene.with_tokens(Slowly::after(vec![Ok(S(5))]));
+    let deadline = scene.clock.now() + S(3);
+    let (refused, calls, _) = scene.call(ample().until(deadline), "GET").await;
+    assert!(refused.unwrap_err().reason().contains("deadline"));
+    assert_eq!(calls, 0);
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_not_sent_spends_nothing() {
+    let settings = format!("{ONE_AN_HOUR}\nidempotency_header = \"X-Key\"");
+    let scene = Scene::playing(vec![done()], &settings).await;
+    let text = r#"{"provider":"acme","method":"GET","path":"/a","headers":{"X-Key":"mine"}}"#;
+    let job = HttpJob::parse(text).unwrap();
+    let answer = Allowance::worker().scope(scene.requester.call(&job, "1")).await;
+    assert!(matches!(answer.unwrap().outcome, Outcome::Rejected(_)));
+    let past = scene.clock.now();
+    let (refused, calls, _) = scene.call(ample().until(past), "GET").await;
+    assert!(refused.is_err() && calls == 0);
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_begins_while_a_token_is_waited_for_holds_the_call() {
+    let scene = Scene::playing(vec![hint(60), done()], "").await;
+    let scene = Arc::new(scene.with_tokens(Slowly::after(vec![Ok(S(5))])));
+    let slow = Arc::clone(&scene);
+    let slow = tokio::spawn(async move { slow.call(Allowance::worker(), "GET").await.0 });
+    tokio::time::sleep(S(1)).await;
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert_eq!((refused.unwrap_err().status(), calls), (Some(429), 1));
+    let refused = slow.await.unwrap().unwrap_err();
+    assert_eq!((refused.status(), scene.server.asked().len()), (Some(429), 1));
+    assert!(refused.reason().contains("paused"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_place_in_flight_is_held_while_a_token_is_waited_for() {
+    let scene = Scene::playing(vec![done()], "max_in_flight = 1").await;
+    let scene = Arc::new(scene.with_tokens(Slowly::after(vec![Ok(S(20))])));
+    let slow = Arc::clone(&scene);
+    let slow = tokio::spawn(async move { slow.call(Allowance::worker(), "GET").await.0 });
+    tokio::time::sleep(S(1)).await;
+    assert_eq!(scene.budget().in_flight(), 0);
+    let (answer, calls, took) = scene.call(Allowance::worker(), "GET").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 1));
+    assert!(took < S(1), "{took:?}");
+    assert_eq!(slow.await.unwrap().unwrap().outcome, Outcome::Done);
+    assert_eq!(scene.budget().in_flight(), 0);
+}
