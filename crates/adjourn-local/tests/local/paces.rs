@@ -5,7 +5,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 use adjourn_core::{Observation, ScopeKey, Signal, Timestamp};
 use adjourn_local::{Poller, PollerOptions, State, Store};
 use adjourn_worker::{
-    Counter,
+    Counter, Done, Handler, Interrupt, Job, Message, Terms, Undecodable,
     port::{CallEnd, Closing, FindPace, FoundPaceNote, GateStore, Pacer, PacerTurn},
 };
 use rusqlite::Connection;
@@ -192,4 +192,92 @@ async fn the_pace_of_a_run_stays_readable_after_its_end() {
     let [gate] = status(&store).await.gates.try_into().unwrap();
     // All of it took less than a second, in which no more than the first pace was told.
     assert_eq!((gate.closed_until, gate.pace_ms), (None, Some(20)));
+}
+
+/// Lets one call start each minute, as a counter does that is spent with each.
+#[derive(Clone, Copy, Debug, Default)]
+struct OneAMinute(Option<Timestamp>);
+
+impl FindPace for OneAMinute {
+    fn pacer(&self, _scope: &ScopeKey) -> Box<dyn Pacer> {
+        Box::new(*self)
+    }
+}
+
+impl Pacer for OneAMinute {
+    fn turn(&mut self, now: Timestamp) -> PacerTurn {
+        self.0
+            .filter(|&reset| reset > now)
+            .map_or(PacerTurn::Now, PacerTurn::Reset)
+    }
+
+    fn startable(&self, now: Timestamp, most: u32) -> u32 {
+        most.min(u32::from(self.0.is_none_or(|reset| reset <= now)))
+    }
+
+    fn started(&mut self, now: Timestamp) -> u64 {
+        self.0 = Some(now + 60 * SECOND);
+        1
+    }
+
+    fn unmade(&mut self, _call: u64, _now: Timestamp) {
+        panic!("every call is made here");
+    }
+
+    fn answered(&mut self, _call: u64, _end: CallEnd, _counters: &[Counter], _now: Timestamp) {}
+
+    fn interval(&self) -> Option<Duration> {
+        None
+    }
+
+    fn knows(&self) -> bool {
+        false
+    }
+}
+
+/// Does what the body says, in the scope that the store knows the job by.
+#[derive(Debug)]
+struct InScope;
+
+impl Handler for InScope {
+    fn terms(&self, message: &Message) -> Result<Terms, Undecodable> {
+        Ok(Terms {
+            scope: ScopeKey::provider("acme"),
+            ..Terms::of(message)
+        })
+    }
+
+    async fn handle(&self, job: Job) -> Result<Done, Interrupt> {
+        obey(job.body())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_are_left_in_the_file_until_a_spent_counter_starts_anew() {
+    let place = Place::new();
+    let store = place.open();
+    let jobs = (0..5).map(|n| job(&format!("{n}"), "done")).collect();
+    store.send(jobs, false).await.unwrap();
+    let finder = Arc::new(OneAMinute::default());
+    let worker = store.worker(InScope).sinks(vec![]).find_pace(finder).build();
+    let options = PollerOptions::default().until_idle();
+    Poller::run(worker, store.clone(), options, pending()).await.unwrap();
+    let (mut done, mut hops) = (Vec::new(), 0);
+    for id in ["0", "1", "2", "3", "4"] {
+        let job = detail(&store, id).await.job;
+        assert_eq!((job.state, job.deferrals), (State::Done, 0), "{id}");
+        hops += job.hops;
+        done.push(job.updated_at);
+    }
+    // All were taken while nothing was known of the scope, and stay where they are from then on, minute after minute.
+    assert!(hops <= 4, "{hops} hops");
+    done.sort_unstable();
+    assert!(
+        done.windows(2).all(|pair| pair[1].since(pair[0]) >= 59 * SECOND),
+        "{done:?}"
+    );
+    assert!(
+        place.now().since(done[0]) < 300 * SECOND,
+        "and it is called as soon as it does"
+    );
 }

@@ -203,6 +203,21 @@ fn calls_that_take_longer_than_a_window_are_not_subtracted_for_ever() {
 }
 
 #[test]
+fn a_window_that_follows_is_as_long_as_one_was_once_seen() {
+    let mut scope = Scope::new();
+    let first = scope.start(0);
+    scope.told(first, 9, 60_000, 10);
+    // Seen from near its end, the same window is short.
+    let last = scope.start(59_000);
+    scope.told(last, 0, 60_000, 59_010);
+    for _ in 0..10 {
+        scope.start(60_000);
+    }
+    assert_eq!(scope.turn(119_999), Turn::AfterAnswer);
+    assert_eq!(scope.turn(120_000), Turn::Now);
+}
+
+#[test]
 fn what_started_together_with_an_answered_call_may_not_be_in_its_count() {
     let mut scope = Scope::new();
     let calls: Vec<Ticket> = (0..5).map(|_| scope.start(0)).collect();
