@@ -107,6 +107,18 @@ pub(super) fn unfollowed(provider: &Provider, status: StatusCode, why: &str) -> 
     }
 }
 
+/// A redirect that came when no time was left to follow it: what it asks for was not sent, and what asked for it did nothing.
+pub(super) fn out_of_time(provider: &Provider, status: StatusCode) -> Answer {
+    let words = format!(
+        "{} answered {status}, and no time was left to follow the redirect; nothing more was sent",
+        provider.name()
+    );
+    Answer {
+        status: Some(status.as_u16()),
+        ..Answer::of(Outcome::Failed(fault(status, &words)))
+    }
+}
+
 /// A call that got no answer: a failure if it never reached the provider or may be repeated, otherwise unknown.
 pub(super) fn unanswered(provider: &Provider, error: &reqwest::Error, repeats: bool) -> Answer {
     let words = format!("{} did not answer: {}", provider.name(), chain(error));

@@ -56,25 +56,29 @@ impl Requester {
         }
     }
 
-    /// Makes the calls that redirects ask for, from the first answer that is one.
+    /// Makes the calls that redirects ask for, from the first answer that is one. Each takes a turn of its own, by its own path.
     async fn redirected(
         &self,
         order: &Order<'_>,
         mut received: Received,
         mut next: redirect::Target,
-        ends_at: Timestamp,
+        mut ends_at: Timestamp,
         token: Option<&Token>,
-        in_flight: Option<InFlight>,
+        mut in_flight: Option<InFlight>,
     ) -> Result<Attempt, Unmade> {
         let provider = order.provider;
         for redirects in 1..=MAX_REDIRECTS + 1 {
             let url = match next {
                 redirect::Target::None => return Ok(self.answer(order, received, token, in_flight)),
                 redirect::Target::Refused(words) => {
+                    self.hear(order, &received, in_flight.as_ref());
                     return Ok(answer::unfollowed(provider, received.status, &words).into());
                 }
                 redirect::Target::Follow(url) => url,
             };
+            self.hear(order, &received, in_flight.as_ref());
+            // Its place is free for the next one.
+            drop(in_flight.take());
             if redirects > MAX_REDIRECTS {
                 let words = format!("it was the redirect number {redirects} in a row");
                 return Ok(answer::unfollowed(provider, received.status, &words).into());
@@ -85,6 +89,13 @@ impl Requester {
                 Some(token) => again.with_token(provider, token),
                 None => again,
             };
+            let waits_since = (self.inner.now)();
+            if ends_at <= waits_since {
+                return Ok(answer::out_of_time(provider, received.status).into());
+            }
+            let path = redirect::path_below(provider.base_url(), &url);
+            in_flight = self.turn(order, path, Some(received.status)).await?;
+            ends_at = self.ends_later(order, ends_at, waits_since);
             let left = ends_at.since((self.inner.now)());
             let sent = self.send(provider, again.to(*url), left);
             (received, next) = match self.receive(order, sent).await {

@@ -19,8 +19,8 @@ pub use client::ClientError;
 pub(crate) use exchange::read_body;
 
 use crate::{
-    Allowance, Budgets, Credential, Credentials, HttpJob, InFlight, READ_BYTES, ReadResponse, Response, Results,
-    Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
+    Allowance, Budgets, Credential, Credentials, HttpJob, InFlight, READ_BYTES, ReadResponse, Reading, Response,
+    Results, Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
     settings::redacted,
     token::{self, ClientCredentials, Endpoint},
     waiting::TooLate,
@@ -283,6 +283,24 @@ impl Requester {
         Ok(Answer::of(Outcome::Failed(fault)).into())
     }
 
+    fn reading(&self, order: &Order<'_>, received: &Received) -> Reading {
+        let response = Response {
+            status: received.status,
+            headers: &received.headers,
+            body: received.body.get(..READ_BYTES).unwrap_or(&received.body),
+            received_at: received.at,
+        };
+        self.inner.reader.read(order.provider.name(), &response)
+    }
+
+    /// Tells the budget what a response says that is no answer to the call: a redirect.
+    fn hear(&self, order: &Order<'_>, received: &Received, in_flight: Option<&InFlight>) {
+        if let Some(in_flight) = in_flight {
+            let reading = self.reading(order, received);
+            in_flight.heard(received.status.as_u16(), &received.headers, &reading, received.at);
+        }
+    }
+
     fn answer(
         &self,
         order: &Order<'_>,
@@ -290,6 +308,7 @@ impl Requester {
         token: Option<&Token>,
         in_flight: Option<InFlight>,
     ) -> Attempt {
+        let reading = self.reading(order, &received);
         let Received {
             status,
             headers,
@@ -299,15 +318,6 @@ impl Requester {
         } = received;
         let provider = order.provider;
         let read = body.get(..READ_BYTES).unwrap_or(&body);
-        let reading = self.inner.reader.read(
-            provider.name(),
-            &Response {
-                status,
-                headers: &headers,
-                body: read,
-                received_at: at,
-            },
-        );
         // One reading serves the call and its budget, and both wait for one moment.
         let heard = in_flight
             .as_ref()

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 
 use super::{
+    loopback::Act,
     waited_tests::{S, Scene, ample, done, hint},
     *,
 };
@@ -123,4 +124,92 @@ async fn no_place_in_flight_is_held_while_a_token_is_waited_for() {
     assert!(took < S(1), "{took:?}");
     assert_eq!(slow.await.unwrap().unwrap().outcome, Outcome::Done);
     assert_eq!(scene.budget().in_flight(), 0);
+}
+
+fn moved(to: &str) -> Act {
+    Act::status(307, &format!("location: {to}\r\n"), "")
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_hop_of_a_redirect_takes_a_turn_of_its_own() {
+    let three = "rate = { requests = 3, per_ms = 3600000 }";
+    let scene = Scene::playing(vec![moved("/a"), moved("/b"), done()], three).await;
+    let (answer, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 3));
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert!(refused.is_err() && calls == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hop_without_a_turn_in_time_is_the_caller_s_and_says_what_was_done_before_it() {
+    for method in ["GET", "POST"] {
+        let scene = Scene::playing(vec![moved("/a"), done()], ONE_AN_HOUR).await;
+        let (refused, calls, took) = scene.call(ample(), method).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(calls, 1);
+        assert!(took < S(1), "{took:?}");
+        assert!(
+            refused
+                .reason()
+                .ends_with("the request before it was answered 307 Temporary Redirect"),
+            "{refused}"
+        );
+        assert_eq!(refused.scope_key(), Some(&ScopeKey::provider("acme")));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hop_waits_for_its_turn_as_long_as_the_caller_may_and_that_is_no_time_of_the_provider_s() {
+    let settings = "rate = { requests = 1, per_ms = 60000 }\ntimeout_ms = 10000";
+    let scene = Scene::playing(vec![moved("/a"), done()], settings).await;
+    let (answer, calls, took) = scene.call(ample(), "POST").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 2));
+    assert!(took >= S(60) && took < S(61), "{took:?}");
+    let lines: Vec<_> = scene
+        .server
+        .asked()
+        .iter()
+        .map(|asked| asked.request_line().to_string())
+        .collect();
+    assert_eq!(lines, ["POST /orders HTTP/1.1", "POST /a HTTP/1.1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hop_is_paced_by_the_lane_of_its_own_path_below_the_base() {
+    let lane = "rate = { requests = 9, per_ms = 1000 }\nlanes = [{ path = \"/slow\", rate = { requests = 1, per_ms = 3600000 } }]";
+    let scene = Scene::playing(vec![moved("/slow/1"), done(), moved("/slow/2"), done()], lane).await;
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 2);
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert!(refused.is_err());
+    assert_eq!(calls, 1, "the first request has the budget's own rate");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_place_in_flight_is_enough_for_a_redirect_and_what_it_says_is_heard() {
+    let spent = "location: /a\r\nx-ratelimit-remaining: 0\r\nx-ratelimit-reset: 40\r\n";
+    let scene = Scene::playing(vec![Act::status(307, spent, ""), done()], "max_in_flight = 1").await;
+    let (refused, calls, _) = scene.call(Allowance::front_end(), "GET").await;
+    assert_eq!((refused.unwrap_err().status(), calls), (Some(307), 1));
+    let scene = Scene::playing(vec![moved("/a"), done()], "max_in_flight = 1").await;
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 2);
+    assert_eq!(scene.budget().in_flight(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_a_fresh_token_takes_a_turn_of_its_own() {
+    let unauthorized = || Act::status(401, "", "");
+    let two = "rate = { requests = 2, per_ms = 3600000 }";
+    let scene = Scene::playing(vec![unauthorized(), done()], two)
+        .await
+        .with_tokens(Slowly::after(Vec::new()));
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 2);
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    assert!(refused.is_err() && calls == 0);
+
+    let scene = Scene::playing(vec![unauthorized(), done()], ONE_AN_HOUR).await;
+    let scene = scene.with_tokens(Slowly::after(Vec::new()));
+    let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+    let refused = refused.unwrap_err();
+    assert_eq!(calls, 1);
+    assert!(refused.reason().ends_with("answered 401 Unauthorized"), "{refused}");
 }

@@ -33,6 +33,12 @@ fn location(from: &Url, headers: &HeaderMap) -> Option<Url> {
     from.join(headers.get(header::LOCATION)?.to_str().ok()?).ok()
 }
 
+/// The path of a followed redirect as a job would have it: below the base's.
+pub(super) fn path_below<'u>(base: &Url, url: &'u Url) -> &'u str {
+    let prefix = base.path().trim_end_matches('/');
+    url.path().strip_prefix(prefix).unwrap_or(url.path())
+}
+
 /// Whether a URL has the same origin as the base, no user of its own, and a path in or below the base's.
 fn is_under(base: &Url, url: &Url) -> bool {
     let prefix = base.path().trim_end_matches('/');
