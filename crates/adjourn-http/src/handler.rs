@@ -344,7 +344,8 @@ mod tests {
             |left: u32| format!("x-ratelimit-limit: 10\r\nx-ratelimit-remaining: {left}\r\nx-ratelimit-reset: 30\r\n");
         assert_eq!(asked_after("", &left(0)).await, 1);
         assert_eq!(asked_after("", "ratelimit: \"default\";r=0;t=30\r\n").await, 1);
-        for headers in [&*left(1), "x-ratelimit-remaining: 0\r\n", ""] {
+        let bytes = "ratelimit-policy: \"bytes\";q=1000;w=60;qu=\"content-bytes\"\r\nratelimit: \"bytes\";r=0;t=30\r\n";
+        for headers in [&*left(1), "x-ratelimit-remaining: 0\r\n", bytes, ""] {
             assert_eq!(asked_after("", headers).await, 2, "{headers}");
         }
         // A configured rate is all that is kept to, and so where nothing is to be found.
