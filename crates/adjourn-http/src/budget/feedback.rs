@@ -32,7 +32,20 @@ pub(super) struct Heard {
     spent: bool,
     /// How long it wants no call.
     pause: Option<Duration>,
+    /// Whether it is a refusal that names a moment, be that at once.
+    names: bool,
+    /// How long the call that was answered can wait itself.
+    room: Duration,
     counter: Option<Told>,
+}
+
+/// What whoever calls knows of a pause, beside the response that asks for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PauseBounds {
+    /// The least wait after a refusal that names a moment.
+    pub(crate) least: Duration,
+    /// How long the call that was answered can wait: jitter does not make the pause longer than that, if what was named fits.
+    pub(crate) room: Duration,
 }
 
 /// A limit's own count.
@@ -59,10 +72,12 @@ impl Heard {
         };
         let spent = counts().filter(|told| told.remaining == 0);
         let resets_in = spent.clone().filter_map(|told| told.resets_in).max();
+        let mut names = false;
         // Elsewhere Retry-After says when to look at a result, or where it has moved to, and nothing about limits.
         let pause = if refused || status == 503 {
             // When bytes come back concerns the call that sent so many.
             let named = reading.not_before().filter(|_| !reading.is_of_others());
+            names = refused && named.is_some();
             named.map(|at| at.since(received_at)).or(resets_in)
         } else {
             resets_in
@@ -72,8 +87,22 @@ impl Heard {
             refused,
             spent: spent.count() > 0,
             pause: pause.filter(|pause| !pause.is_zero()),
+            names,
+            room: Duration::MAX,
             counter: counts().min_by_key(|told| told.remaining),
         }
+    }
+
+    /// The same within the caller's bounds, which are asked for where there is a pause.
+    pub(super) fn within(mut self, bounds: impl FnOnce() -> PauseBounds) -> Self {
+        if self.pause.is_none() && !self.names {
+            return self;
+        }
+        let PauseBounds { least, room } = bounds();
+        if self.names {
+            self.pause = Some(self.pause.unwrap_or_default().max(least)).filter(|pause| !pause.is_zero());
+        }
+        Self { room, ..self }
     }
 
     fn outcome(&self) -> Outcome {
@@ -111,7 +140,7 @@ pub(super) fn apply(
         lane.gcra.keep_at_most(quota, left, now);
     }
     if let Some(named) = heard.pause {
-        let until = pause(whole, lane, named, heard.status, now);
+        let until = pause(whole, lane, named, heard, now);
         feedback.retry_after = Some(until.since(now));
     }
     if let Some(ticket) = ticket {
@@ -141,7 +170,7 @@ fn retime(state: &Arc<State>, now: Moment) {
         live.retime(state, now);
     }
     // Who is first now looks after the rest.
-    queue::drive(state);
+    queue::settle(state);
 }
 
 /// The rate falls, once for all the calls that were sent before. Says whether it did.
@@ -179,34 +208,42 @@ fn pass(lane: &State, now: Moment) -> bool {
 
 /// Everything pauses for the span that was named and up to a tenth of it. Answers with the end of the pause: one moment, whoever
 /// asks.
-fn pause(whole: &Arc<State>, lane: &Arc<State>, named: Duration, status: u16, now: Moment) -> Moment {
+fn pause(whole: &Arc<State>, lane: &Arc<State>, named: Duration, heard: &Heard, now: Moment) -> Moment {
+    let status = Some(heard.status);
     let jitter = {
         let mut guard = whole.lock();
         let live = guard.get_or_insert_default();
         // Refusals of one burst prolong one pause; another share for each would only make it the longest of them.
-        if whole.open(now).is_ok() {
-            live.jitter = chance();
+        let running = whole.open(now).err().and_then(|hold| hold.until);
+        match running {
+            None => live.jitter = chance(),
+            // It lasts as long as this one asks for: whoever waits for its end has that moment already.
+            Some(until) if until >= now + named && lane.open(now).is_err_and(|hold| hold.until >= Some(until)) => {
+                return until;
+            }
+            Some(_) => {}
         }
         live.jitter
     };
-    let until = now + longer(named, jitter);
-    let until = whole.pause(until, Some(status));
+    let until = now + longer(named, jitter, heard.room);
+    let until = whole.pause(until, status);
     if !Arc::ptr_eq(whole, lane) {
-        lane.pause(until, Some(status));
+        lane.pause(until, status);
     }
     for other in whole.own_lanes() {
         if !Arc::ptr_eq(&other, lane) {
             other.reopen_slowly(until);
         }
     }
-    event::pauses(whole, Some(status), until.since(now));
+    event::pauses(whole, status, until.since(now));
     until
 }
 
-/// A span and a share of its tenth.
-fn longer(named: Duration, jitter: u32) -> Duration {
+/// A span and a share of its tenth, of which no more than fits into `room` turns a wait that fits into one that does not.
+fn longer(named: Duration, jitter: u32, room: Duration) -> Duration {
     let most = named / 10;
-    named.saturating_add(most.mul_f64(f64::from(jitter) / f64::from(u32::MAX)))
+    let longer = named.saturating_add(most.mul_f64(f64::from(jitter) / f64::from(u32::MAX)));
+    if named <= room { longer.min(room) } else { longer }
 }
 
 fn chance() -> u32 {

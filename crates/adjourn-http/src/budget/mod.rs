@@ -50,6 +50,7 @@ pub(crate) use clock::wall;
 pub use cost::Costs;
 pub use disabled::policy_disabled;
 pub use feedback::Feedback;
+pub(crate) use feedback::PauseBounds;
 pub use held::HeldBody;
 pub use no_turn::{NoTurn, WaitReason};
 pub use rate::Rate;

@@ -17,8 +17,12 @@ use tokio::sync::Notify;
 
 use super::{
     NoTurn, WaitReason,
-    state::{Hold, Live, State, Taken, begin},
+    places::{place_is_free, want, want_none},
+    state::{Full, Hold, Live, State, Taken, begin},
 };
+
+/// How many calls have had to wait so far: their order of arrival, across lanes.
+static ARRIVALS: AtomicU64 = AtomicU64::new(0);
 
 /// How long after its moment a call looks whether those before it have been forgotten.
 const LOOKS_AGAIN: Duration = Duration::from_secs(1);
@@ -37,6 +41,7 @@ pub(super) struct Queue {
 #[derive(Debug)]
 pub(super) struct Waiting {
     whole: Arc<State>,
+    arrival: u64,
     cost: u32,
     deadline: Option<Moment>,
     /// When it looks again by itself.
@@ -116,66 +121,76 @@ impl Live {
 
 /// Starts the calls that wait for a turn of `lane`, in their order, as far as nothing holds them.
 pub(super) fn drive(lane: &Arc<State>) {
-    while lane.waiting.load(Ordering::Acquire) > 0 {
+    if lane.waiting.load(Ordering::SeqCst) > 0 {
+        settle(lane);
+    }
+}
+
+/// The same where the last one may just have gone.
+pub(super) fn settle(lane: &Arc<State>) {
+    for budget in look_after(lane).into_iter().flatten() {
+        place_is_free(&budget);
+    }
+}
+
+/// The same for `lane` alone. Answers with the budgets where a place may have become free before it was known who waits for it.
+pub(super) fn look_after(lane: &Arc<State>) -> [Option<Arc<State>>; 2] {
+    loop {
         let now = lane.now();
         let mut guard = lane.lock();
-        let Some(live) = guard.as_deref_mut() else { return };
-        let Some(first) = live.queue.calls.front().cloned() else {
-            return;
+        let Some(live) = guard.as_deref_mut() else {
+            return [None, None];
         };
-        match begin(&first.whole, lane, Some(live), first.cost, now) {
+        let Some(first) = live.queue.calls.front().cloned() else {
+            want_none(lane, live);
+            return [None, None];
+        };
+        match start(&first, lane, live, now) {
             Ok(taken) => {
                 live.queue.pop(lane);
+                want_none(lane, live);
                 first.tell(Ok(taken));
             }
             Err(hold) if hold.reason == WaitReason::Closed => {
                 live.queue.pop(lane);
+                want_none(lane, live);
                 first.tell(Err(too_late(&hold, now)));
             }
             Err(hold) => {
                 live.queue.next = hold.until;
                 first.look_at(hold.until);
-                let apart = !Arc::ptr_eq(&first.whole, lane);
-                let registers = hold.whole_is_full && apart && !live.waits_for_place;
-                live.waits_for_place |= registers;
+                let full_at = hold.full.map(|full| match full {
+                    Full::Whole => &first.whole,
+                    Full::Lane => lane,
+                });
+                let news = match full_at {
+                    Some(at) => want(at, lane, live, first.arrival),
+                    None => {
+                        want_none(lane, live);
+                        false
+                    }
+                };
                 drop(guard);
-                if registers {
-                    let mut whole = first.whole.lock();
-                    whole
-                        .get_or_insert_default()
-                        .waiting_lanes
-                        .push_back(Arc::downgrade(lane));
-                    drop(whole);
-                    first.whole.waiting.fetch_add(1, Ordering::AcqRel);
-                }
-                // A place may have become free before it was known that somebody waits for it.
-                if (registers || hold.missed) && !first.whole.is_full() {
-                    place_is_free(&first.whole);
-                }
-                return;
+                let has_room = |budget: &&Arc<State>| !budget.is_full();
+                return [
+                    full_at.filter(|_| news).filter(has_room).cloned(),
+                    Some(&first.whole).filter(|_| hold.missed).filter(has_room).cloned(),
+                ];
             }
         }
     }
 }
 
-/// A place in flight became free: first for lanes that wait for one, then for the budget's own calls.
-pub(super) fn place_is_free(whole: &Arc<State>) {
-    while whole.waiting.load(Ordering::Acquire) > 0 && !whole.is_full() {
-        let Some(lane) = whole
-            .lock()
-            .as_deref_mut()
-            .and_then(|live| live.waiting_lanes.pop_front())
-        else {
-            break;
-        };
-        whole.waiting.fetch_sub(1, Ordering::AcqRel);
-        let Some(lane) = lane.upgrade() else { continue };
-        if let Some(live) = lane.lock().as_deref_mut() {
-            live.waits_for_place = false;
-        }
-        drive(&lane);
+/// Starts the first call that waits for a turn of `lane`, unless a place in flight is for somebody who has waited longer.
+fn start(first: &Waiting, lane: &Arc<State>, live: &mut Live, now: Moment) -> Result<Taken, Hold> {
+    let apart = !Arc::ptr_eq(&first.whole, lane);
+    if apart && first.whole.is_wanted_before(first.arrival) {
+        return Err(Hold::full(Full::Whole));
     }
-    drive(whole);
+    if live.places.are_wanted_before(first.arrival) {
+        return Err(Hold::full(Full::Lane));
+    }
+    begin(&first.whole, lane, Some(live), first.cost, now)
 }
 
 /// Waits for a turn of `lane`.
@@ -227,6 +242,7 @@ impl<'l> Place<'l> {
         let hold = lane.outlook(live, whole, costs, now);
         let call = Arc::new(Waiting {
             whole: Arc::clone(whole),
+            arrival: ARRIVALS.fetch_add(1, Ordering::Relaxed),
             cost,
             deadline,
             due: AtomicU64::new(hold.until.unwrap_or(now).as_nanos()),
@@ -291,7 +307,7 @@ impl Drop for Place<'_> {
         match self.call.answer() {
             Some(Ok(taken)) => super::turn::undo(&self.call.whole, self.lane, taken),
             // The one behind it is the first now.
-            Some(Err(_)) | None => drive(self.lane),
+            Some(Err(_)) | None => settle(self.lane),
         }
     }
 }

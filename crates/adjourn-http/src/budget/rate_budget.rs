@@ -1,6 +1,9 @@
 //! The budget itself: what a client asks before each call.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use adjourn_pace::{Strategy, Throttle};
 
@@ -134,7 +137,7 @@ impl RateBudget {
         if deadline.is_some_and(|deadline| deadline <= now) {
             return Err(NoTurn::new(WaitReason::Paced, Duration::ZERO));
         }
-        if lane.waiting.load(std::sync::atomic::Ordering::Acquire) == 0
+        if !is_behind(whole, lane)
             && let Ok(taken) = begin(whole, lane, None, points, now)
         {
             return Ok(Turn::of(whole, apart, taken, points));
@@ -153,7 +156,7 @@ impl RateBudget {
         let apart = whole.lane(path).filter(|lane| !Arc::ptr_eq(lane, whole));
         let lane = apart.as_ref().unwrap_or(whole);
         let now = lane.now();
-        if lane.waiting.load(std::sync::atomic::Ordering::Acquire) > 0 {
+        if is_behind(whole, lane) {
             return None;
         }
         let taken = begin(whole, lane, None, 1, now).ok()?;
@@ -224,14 +227,19 @@ impl RateBudget {
     /// How many calls wait for their turn.
     #[must_use]
     pub fn waiting(&self) -> u32 {
-        self.state.waiting.load(std::sync::atomic::Ordering::Acquire)
+        self.state.waiting.load(Ordering::Acquire)
     }
 
     /// Another rate, from the next start on, those who wait already included. What is spent of the old one is spent of the new one.
     pub fn set_rate(&self, rate: Rate) {
         self.state.set_rate(rate);
-        queue::drive(&self.state);
+        queue::settle(&self.state);
     }
+}
+
+/// Whether others wait already for what a call needs: a turn of its pace, or a place in flight.
+fn is_behind(whole: &Arc<State>, lane: &Arc<State>) -> bool {
+    lane.waiting.load(Ordering::Acquire) > 0 || !Arc::ptr_eq(whole, lane) && whole.is_wanted_before(u64::MAX)
 }
 
 /// What costs more than the whole budget holds would wait forever.

@@ -1,13 +1,15 @@
 //! One budget's state: what is spent, what is paused, what is in flight.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use adjourn_pace::{Gcra, Moment, Strategy, Taken as Spent, Throttle, Ticket};
 
-use super::{Rate, RateBudget, RateRule, WaitReason, pause::Pause, queue::Queue, rule::Lane, terms::Terms};
+use super::{
+    Rate, RateBudget, RateRule, WaitReason, pause::Pause, places::Places, queue::Queue, rule::Lane, terms::Terms,
+};
 
 /// The whole of the configured rate, as [`State::share`] has it.
 pub(super) const WHOLE: u64 = 1.0_f64.to_bits();
@@ -34,10 +36,7 @@ pub(super) struct State {
 #[derive(Debug, Default)]
 pub(super) struct Live {
     pub(super) queue: Queue,
-    /// Lanes whose first call waits for a place in flight here.
-    pub(super) waiting_lanes: std::collections::VecDeque<Weak<State>>,
-    /// Whether this is one of them elsewhere.
-    pub(super) waits_for_place: bool,
+    pub(super) places: Places,
     pub(super) throttle: Option<Throttle>,
     /// The rate that was set instead of the configured one.
     pub(super) rate: Option<Rate>,
@@ -66,10 +65,19 @@ pub(super) struct Hold {
     /// Until when, where that is known.
     pub(super) until: Option<Moment>,
     pub(super) status: Option<u16>,
-    /// Whether it is the whole's places that are taken, and not a lane's.
-    pub(super) whole_is_full: bool,
+    /// Whose places are all taken, where that is what holds it.
+    pub(super) full: Option<Full>,
     /// Whether a place was taken for a moment, so that somebody may have missed it.
     pub(super) missed: bool,
+}
+
+/// A budget of which a call lacks a place in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Full {
+    /// The one with the lanes.
+    Whole,
+    /// The lane, which may be the whole.
+    Lane,
 }
 
 impl Hold {
@@ -78,8 +86,16 @@ impl Hold {
             reason,
             until,
             status: None,
-            whole_is_full: false,
+            full: None,
             missed: false,
+        }
+    }
+
+    /// All places there are taken, or for calls that have waited longer.
+    pub(super) fn full(full: Full) -> Self {
+        Self {
+            full: Some(full),
+            ..Self::until(WaitReason::InFlight, None)
         }
     }
 }
@@ -186,7 +202,7 @@ impl State {
     // Places in flight.
 
     pub(super) fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Acquire)
+        self.in_flight.load(Ordering::SeqCst)
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -207,7 +223,8 @@ impl State {
     }
 
     pub(super) fn leave(&self) {
-        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+        // Before it is asked who waits, as seen by whoever says first that he waits and looks then whether there is a place.
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Whether a new budget would know as much.
@@ -239,32 +256,25 @@ pub(super) fn begin(
     if apart {
         lane.open(now)?;
     }
-    let no_place = Hold::until(WaitReason::InFlight, None);
     if whole.is_full() {
-        return Err(Hold {
-            whole_is_full: true,
-            ..no_place
-        });
+        return Err(Hold::full(Full::Whole));
     }
     if apart && lane.is_full() {
-        return Err(no_place);
+        return Err(Hold::full(Full::Lane));
     }
     // The place is taken last and seldom in vain: whoever just missed a start of the pace has its moment, whoever misses a place
     // would wait for nothing.
     let taken = lane.take(live.as_deref_mut(), cost, now)?;
     if !whole.enter() {
         lane.give_back(live, taken, now);
-        return Err(Hold {
-            whole_is_full: true,
-            ..no_place
-        });
+        return Err(Hold::full(Full::Whole));
     }
     if apart && !lane.enter() {
         lane.give_back(live, taken, now);
         whole.leave();
         return Err(Hold {
             missed: true,
-            ..no_place
+            ..Hold::full(Full::Lane)
         });
     }
     Ok(taken)

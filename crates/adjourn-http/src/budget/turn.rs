@@ -15,7 +15,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::{
     Feedback, HeldBody, NoTurn,
-    feedback::{self, Heard},
+    feedback::{self, Heard, PauseBounds},
     queue,
     state::{State, Taken},
 };
@@ -174,10 +174,25 @@ impl InFlight {
     /// As [`InFlight::answered`], for who has read the response already, body and all: one reading serves the call and the budget.
     /// `received_at` is the moment that the reading was made for. What the headers say, the reading knows.
     pub fn heard(&self, status: u16, _headers: &HeaderMap, reading: &Reading, received_at: Timestamp) -> Feedback {
+        let unbounded = || PauseBounds {
+            least: Duration::ZERO,
+            room: Duration::MAX,
+        };
+        self.heard_within(status, reading, received_at, unbounded)
+    }
+
+    /// As [`InFlight::heard`], where whoever calls knows more of a pause than the response says.
+    pub(crate) fn heard_within(
+        &self,
+        status: u16,
+        reading: &Reading,
+        received_at: Timestamp,
+        bounds: impl FnOnce() -> PauseBounds,
+    ) -> Feedback {
         let Some(hands) = &self.hands else {
             return Feedback::default();
         };
-        let heard = Heard::of(status, reading, received_at);
+        let heard = Heard::of(status, reading, received_at).within(bounds);
         feedback::apply(&hands.whole, hands.lane(), self.sent_at, self.ticket(), &heard)
     }
 

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, Empty, Full};
 
-use crate::calls::{MS, S, Watch, send, settle, try_send};
+use crate::calls::{Log, MS, S, Watch, send, settle, try_send};
 
 /// Frames that come one by one, then its end: there is one, or it breaks off, or it never comes.
 struct Frames {
@@ -248,4 +248,167 @@ async fn places_of_a_shared_lane_are_waited_for_where_the_whole_has_enough() {
         .await
         .expect("nobody waits for a place that is free");
     assert_eq!((budget.in_flight(), shared.in_flight(), shared.waiting()), (0, 0, 0));
+}
+
+/// Calls that each hold a place for ten milliseconds, as tasks that arrive in this order; which of them went out when.
+async fn arrive(budget: &RateBudget, log: &Log, calls: impl IntoIterator<Item = (usize, &'static str)>, watch: Watch) {
+    for (number, path) in calls {
+        let (budget, log) = (budget.clone(), log.clone());
+        tokio::spawn(async move {
+            let in_flight = send(&budget, path).await;
+            log.note(number, watch.read());
+            tokio::time::sleep(10 * MS).await;
+            drop(in_flight);
+        });
+        settle().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_are_given_in_order_of_arrival_whatever_the_lane() {
+    let shared = RateBudget::new(Rate::per_second(1000));
+    for most in [1, 3] {
+        let budget = RateBudget::new(Rate::per_second(1000)).max_in_flight(most).rules([
+            RateRule::new("/exports", Rate::per_second(1000)),
+            RateRule::new("/imports", Rate::per_second(1000)),
+            RateRule::shared("/dumps", shared.clone()),
+        ]);
+        let (log, watch) = (Log::default(), Watch::start());
+        let mut held = Vec::new();
+        for _ in 0..most {
+            held.push(send(&budget, "/orders").await);
+        }
+        let paths = ["/orders", "/exports", "/dumps", "/imports", "/exports"];
+        let of = |number: usize| if number < 3 { "/orders" } else { paths[number % 5] };
+        arrive(&budget, &log, (0..40).map(|number| (number, of(number))), watch).await;
+        assert_eq!(log.count(), 0);
+        drop(held);
+        tokio::time::sleep(S).await;
+        // Tasks that are woken in one moment run in an order of their own.
+        let mut sent: Vec<_> = log.moments().into_iter().zip(log.order()).collect();
+        sent.sort_unstable();
+        let order: Vec<usize> = sent.into_iter().map(|(_, number)| number).collect();
+        assert_eq!(order, (0..40).collect::<Vec<_>>(), "{most} at a time");
+        assert_eq!((budget.in_flight(), budget.waiting(), shared.waiting()), (0, 0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lane_that_is_called_all_the_time_keeps_no_place_from_others() {
+    for busy in ["/exports", "/orders", "/dumps"] {
+        let budget = RateBudget::new(Rate::per_second(1000)).max_in_flight(1).rules([
+            RateRule::new("/exports", Rate::per_second(1000)),
+            RateRule::shared("/dumps", RateBudget::new(Rate::per_second(1000))),
+        ]);
+        let callers: Vec<_> = (0..2)
+            .map(|_| {
+                let budget = budget.clone();
+                tokio::spawn(async move {
+                    loop {
+                        let in_flight = send(&budget, busy).await;
+                        tokio::time::sleep(10 * MS).await;
+                        drop(in_flight);
+                    }
+                })
+            })
+            .collect();
+        tokio::time::sleep(55 * MS).await;
+        for path in ["/orders", "/exports", "/dumps"] {
+            let watch = Watch::start();
+            drop(send(&budget, path).await);
+            assert!(watch.read() <= 20 * MS, "{path} beside {busy}: {:?}", watch.read());
+        }
+        for caller in callers {
+            caller.abort();
+        }
+        settle().await;
+        assert_eq!((budget.in_flight(), budget.waiting()), (0, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_its_lane_s_rate_holds_keeps_no_place_from_others_and_has_the_next_one_when_it_may_start() {
+    let budget = RateBudget::new(Rate::per_second(1000))
+        .max_in_flight(1)
+        .rules([RateRule::new("/exports", Rate::new(1, S))]);
+    drop(send(&budget, "/exports").await);
+    let (log, watch) = (Log::default(), Watch::start());
+    let held = send(&budget, "/orders").await;
+    arrive(&budget, &log, [(0, "/exports")], watch).await;
+    arrive(&budget, &log, (1..200).map(|number| (number, "/orders")), watch).await;
+    drop(held);
+    tokio::time::sleep(3 * S).await;
+    let order = log.order();
+    let place = order.iter().position(|number| *number == 0).unwrap();
+    assert_eq!(
+        log.moments()[0],
+        Duration::ZERO,
+        "nobody waits for a place that is free"
+    );
+    assert!(
+        (95..=101).contains(&place),
+        "after its second, and not after all: {place}"
+    );
+    let others: Vec<usize> = order.into_iter().filter(|number| *number > 0).collect();
+    assert_eq!(others, (1..200).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_while_it_waits_for_a_place_stands_in_nobody_s_way() {
+    let budget = RateBudget::new(Rate::per_second(1000))
+        .max_in_flight(1)
+        .rules([RateRule::new("/exports", Rate::per_second(1000))]);
+    let held = send(&budget, "/orders").await;
+    let first = tokio::spawn({
+        let budget = budget.clone();
+        async move { drop(send(&budget, "/exports").await) }
+    });
+    settle().await;
+    let (log, watch) = (Log::default(), Watch::start());
+    arrive(&budget, &log, [(0, "/orders"), (1, "/exports"), (2, "/orders")], watch).await;
+    first.abort();
+    settle().await;
+    assert_eq!(budget.waiting(), 3, "two of its own and a lane whose first call waits");
+    drop(held);
+    tokio::time::sleep(S).await;
+    assert_eq!((log.order(), budget.waiting()), (vec![0, 1, 2], 0));
+}
+
+#[test]
+fn threads_that_call_lanes_at_once_lose_no_place_and_no_turn() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_time()
+        .build()
+        .unwrap();
+    let shared = RateBudget::unknown().max_in_flight(2);
+    let budget = RateBudget::unknown().max_in_flight(3).rules([
+        RateRule::shared("/dumps", shared.clone()),
+        RateRule::new("/exports", Rate::per_second(1_000_000)),
+    ]);
+    let most = Arc::new(AtomicUsize::new(0));
+    runtime.block_on(async {
+        let tasks: Vec<_> = (0..16)
+            .map(|task| {
+                let (budget, most) = (budget.clone(), most.clone());
+                tokio::spawn(async move {
+                    for call in 0..500 {
+                        let path = ["/dumps", "/exports", "/orders"][(task + call) % 3];
+                        let in_flight = send(&budget, path).await;
+                        most.fetch_max(budget.in_flight() as usize, Ordering::Relaxed);
+                        if call % 7 == 0 {
+                            tokio::task::yield_now().await;
+                        }
+                        drop(in_flight);
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    assert!((1..=3).contains(&most.load(Ordering::Relaxed)));
+    assert_eq!((budget.in_flight(), budget.waiting()), (0, 0));
+    assert_eq!((shared.in_flight(), shared.waiting()), (0, 0));
 }
