@@ -29,7 +29,7 @@ pub(super) enum Broken<E> {
 /// An attempt that may be followed by another one, and what the caller gets if none follows.
 enum Missed<P, E> {
     Refused(Box<Signal>, Option<Timestamp>),
-    Answered(P, Option<Timestamp>),
+    Answered(P, Option<Timestamp>, Option<Timestamp>),
     Broke(E),
 }
 
@@ -37,8 +37,8 @@ impl<P, E> Missed<P, E> {
     fn setback(&self) -> Setback<'_> {
         match self {
             Self::Refused(signal, resumes_at) => Setback::Refused(signal, *resumes_at),
-            Self::Answered(_, not_before) => Setback::Failed(*not_before),
-            Self::Broke(_) => Setback::Failed(None),
+            Self::Answered(_, not_before, resumes_at) => Setback::Failed(*not_before, *resumes_at),
+            Self::Broke(_) => Setback::Failed(None, None),
         }
     }
 }
@@ -57,14 +57,18 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
     waiting::in_time(allowance, &sight.now).map_err(|too_late| Broken::Refused(sight.too_late(too_late)))?;
     loop {
         let copy = request.again();
+        let mut heard_at = None;
         let missed = match attempts.make(request).await {
             Ok(response) => {
                 let status = response.status();
                 let (seen, told) = sight.read(response, |_, _, _, _| Feedback::default()).await;
+                heard_at = Some(told.heard_at);
                 match sight.meaning(status, &told) {
                     Meaning::Refused(signal, resumes_at) => Missed::Refused(signal, resumes_at),
-                    Meaning::Failed(not_before) if repeats => Missed::Answered(seen, not_before),
-                    Meaning::Failed(_) | Meaning::Passes => return Ok(seen),
+                    Meaning::Failed(not_before, resumes_at) if repeats => {
+                        Missed::Answered(seen, not_before, resumes_at)
+                    }
+                    Meaning::Failed(..) | Meaning::Passes => return Ok(seen),
                 }
             }
             Err(error) => {
@@ -76,12 +80,13 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
                 Missed::Broke(error)
             }
         };
-        let now = (sight.now)();
+        // A budget that pauses has cut the pause to what fits at that moment.
+        let now = heard_at.unwrap_or_else(|| (sight.now)());
         let pause = waits.next(missed.setback(), allowance.budget(now, timeout), now, entropy());
         let (Some(again), Some(pause)) = (copy, pause) else {
             return match missed {
                 Missed::Refused(signal, _) => Err(Broken::Refused(sight.refusal(*signal))),
-                Missed::Answered(seen, _) => Ok(seen),
+                Missed::Answered(seen, ..) => Ok(seen),
                 Missed::Broke(error) => Err(Broken::Failed(error)),
             };
         };

@@ -39,11 +39,12 @@ impl Middleware for RateLimitLayer {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        let in_flight = self.limiting.turn(&Allowance::current(), &request).await;
+        let (allowance, timeout) = (Allowance::current(), self.limiting.timeout(&request));
+        let in_flight = self.limiting.turn(&allowance, &request).await;
         let in_flight =
             in_flight.map_err(|refusal| reqwest_middleware::Error::middleware(CallError::Refused(refusal)))?;
         let response = next.run(request, extensions).await?;
-        Ok(self.limiting.answered(in_flight, response).await)
+        Ok(self.limiting.answered(&allowance, timeout, in_flight, response).await)
     }
 }
 

@@ -14,7 +14,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::{CallError, LayerRequest, LayerResponse, carried::carried, sight::Sight};
-use crate::{Allowance, Contract, InFlight, Now, RateBudget, ReadResponse, Settings, waiting};
+use crate::{Allowance, Contract, InFlight, Now, RateBudget, ReadResponse, Settings, budget::PauseBounds, waiting};
 
 /// Makes each call wait for its turn of a [`RateBudget`], as far as the caller's [`Allowance`] goes, and tells the budget what each
 /// response says. A turn that comes too late is a [`CallError::Refused`] at once. The call counts as in flight until its body is
@@ -96,17 +96,30 @@ impl Limiting {
         allowance: &Allowance,
         request: &impl LayerRequest,
     ) -> Result<InFlight, RateLimitError> {
-        let sight = &self.sight;
-        let timeout = request.timeout().unwrap_or(sight.timeout);
+        let (sight, timeout) = (&self.sight, self.timeout(request));
         waiting::turn(&self.budget, request.path(), allowance, &sight.now, timeout)
             .await
             .map_err(|too_late| sight.too_late(too_late))
     }
 
+    /// What one call may take.
+    pub(super) fn timeout(&self, request: &impl LayerRequest) -> Duration {
+        request.timeout().unwrap_or(self.sight.timeout)
+    }
+
     /// Tells the budget what a response says, and makes its body hold the call's place.
-    pub(super) async fn answered<P: LayerResponse>(&self, in_flight: InFlight, response: P) -> P::Seen {
-        let heard = |status: http::StatusCode, headers: &_, reading: &_, at| {
-            in_flight.heard(status.as_u16(), headers, reading, at)
+    pub(super) async fn answered<P: LayerResponse>(
+        &self,
+        allowance: &Allowance,
+        timeout: Duration,
+        in_flight: InFlight,
+        response: P,
+    ) -> P::Seen {
+        let heard = |status: http::StatusCode, reading: &_, at, now| {
+            in_flight.heard_within(status.as_u16(), reading, at, || PauseBounds {
+                least: Duration::ZERO,
+                room: allowance.budget(now, timeout),
+            })
         };
         let (mut seen, told) = self.sight.read(response, heard).await;
         P::seen_extensions(&mut seen).insert(told);
@@ -157,13 +170,13 @@ where
         let limiting = Arc::clone(&self.limiting);
         // Of the task that calls, wherever the future is run.
         Box::pin(carried(async move {
-            let allowance = Allowance::current();
+            let (allowance, timeout) = (Allowance::current(), limiting.timeout(&request));
             let in_flight = limiting.turn(&allowance, &request).await.map_err(CallError::Refused)?;
             let response = service
                 .call(request)
                 .await
                 .map_err(|error| CallError::from(error.into()))?;
-            Ok(limiting.answered(in_flight, response).await)
+            Ok(limiting.answered(&allowance, timeout, in_flight, response).await)
         }))
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     Contract, ContractReader, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
     StatusTest, budget,
     requester::floored,
-    waiting::{self, TooLate},
+    waiting::{self, TooLate, whole_ms},
 };
 
 /// What one call may take where nobody says.
@@ -48,6 +48,8 @@ pub(super) struct Told {
     reading: Arc<Reading>,
     /// When the budget lets the call be repeated, the moment at which its own pause ends.
     resumes_at: Option<Timestamp>,
+    /// When that was read off the caller's time.
+    pub(super) heard_at: Timestamp,
 }
 
 /// What a response means for the call.
@@ -56,8 +58,8 @@ pub(super) enum Meaning {
     Passes,
     /// "Not now"; and the budget's moment.
     Refused(Box<Signal>, Option<Timestamp>),
-    /// It may be tried again, not before a moment that the server named.
-    Failed(Option<Timestamp>),
+    /// It may be tried again, not before a moment that the server named; and the budget's moment.
+    Failed(Option<Timestamp>, Option<Timestamp>),
 }
 
 impl Sight {
@@ -100,11 +102,11 @@ impl Sight {
         self.reads_success = true;
     }
 
-    /// Reads a response, unless a layer below has. `heard` is told the reading; its answer is when the call may be repeated.
+    /// Reads a response, unless a layer below has. `heard` is told the reading, when the response came, and the present; its answer is when the call may be repeated.
     pub(super) async fn read<P: LayerResponse>(
         &self,
         mut response: P,
-        heard: impl FnOnce(StatusCode, &HeaderMap, &Reading, Timestamp) -> Feedback,
+        heard: impl FnOnce(StatusCode, &Reading, Timestamp, Timestamp) -> Feedback,
     ) -> (P::Seen, Told) {
         let (status, received_at) = (response.status(), (self.now)());
         if let Some(told) = response.extensions().remove::<Told>() {
@@ -118,10 +120,12 @@ impl Sight {
         };
         let (read, seen) = response.begun(most, READ_WITHIN).await;
         let reading = self.reading(status, &headers, &read, received_at);
-        let feedback = heard(status, &headers, &reading, received_at);
+        let heard_at = (self.now)();
+        let feedback = heard(status, &reading, received_at, heard_at);
         let told = Told {
             reading: Arc::new(reading),
-            resumes_at: feedback.retry_after.map(|wait| (self.now)() + wait),
+            resumes_at: feedback.retry_after.map(|wait| heard_at + whole_ms(wait)),
+            heard_at,
         };
         (seen, told)
     }
@@ -149,7 +153,7 @@ impl Sight {
             return Meaning::Refused(Box::new(signal.clone()), None);
         }
         match status.as_u16() {
-            408 | 425 | 500.. => Meaning::Failed(reading.not_before()),
+            408 | 425 | 500.. => Meaning::Failed(reading.not_before(), told.resumes_at),
             _ => Meaning::Passes,
         }
     }

@@ -480,6 +480,27 @@ async fn the_retry_and_the_budget_s_pause_end_at_one_moment() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_that_fits_is_waited_out_whatever_jitter_the_budget_s_pause_would_have_had() {
+    for _ in 0..20 {
+        for status in [429, 503] {
+            let asks = Reply { status, ..hint(100) };
+            let script = Script::playing([asks, reply(200)]);
+            let service = ServiceBuilder::new()
+                .layer(retry(&script))
+                .layer(RateLimitLayer::new("acme", RateBudget::unknown()).wall_clock(script.now()))
+                .service(script.clone());
+            let response = through(service, Allowance::of(S(101)), get()).await.unwrap();
+            assert_eq!((response.status(), script.calls()), (StatusCode::OK, 2), "{status}");
+            let waited = script.gaps()[0];
+            assert!(
+                waited >= S(100) && waited <= S(101) + Duration::from_millis(2),
+                "{waited:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_without_a_turn_in_time_is_refused_at_once_and_never_made() {
     let script = Script::playing([reply(200)]);
     let layer = RateLimitLayer::new("acme", RateBudget::new(Rate::new(1, S(60)))).wall_clock(script.now());

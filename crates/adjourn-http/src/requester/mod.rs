@@ -23,7 +23,7 @@ use crate::{
     Results, Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
     settings::redacted,
     token::{self, ClientCredentials, Endpoint},
-    waiting::TooLate,
+    waiting::{TooLate, whole_ms},
 };
 use client::Clients;
 use exchange::Received;
@@ -68,6 +68,8 @@ impl fmt::Debug for Requester {
 struct Attempt {
     answer: Answer,
     resumes_at: Option<Timestamp>,
+    /// When that was read off the caller's time.
+    heard_at: Option<Timestamp>,
 }
 
 impl From<Answer> for Attempt {
@@ -75,6 +77,7 @@ impl From<Answer> for Attempt {
         Self {
             answer,
             resumes_at: None,
+            heard_at: None,
         }
     }
 }
@@ -297,7 +300,9 @@ impl Requester {
     fn hear(&self, order: &Order<'_>, received: &Received, in_flight: Option<&InFlight>) {
         if let Some(in_flight) = in_flight {
             let reading = self.reading(order, received);
-            in_flight.heard(received.status.as_u16(), &received.headers, &reading, received.at);
+            in_flight.heard_within(received.status.as_u16(), &reading, received.at, || {
+                self.pause_bounds(order, (self.inner.now)())
+            });
         }
     }
 
@@ -311,7 +316,7 @@ impl Requester {
         let reading = self.reading(order, &received);
         let Received {
             status,
-            headers,
+            headers: _,
             body,
             whole,
             at,
@@ -319,11 +324,16 @@ impl Requester {
         let provider = order.provider;
         let read = body.get(..READ_BYTES).unwrap_or(&body);
         // One reading serves the call and its budget, and both wait for one moment.
-        let heard = in_flight
-            .as_ref()
-            .map(|in_flight| in_flight.heard(status.as_u16(), &headers, &reading, at));
+        let mut heard_at = None;
+        let heard = in_flight.as_ref().map(|in_flight| {
+            in_flight.heard_within(status.as_u16(), &reading, at, || {
+                let now = (self.inner.now)();
+                heard_at = Some(now);
+                self.pause_bounds(order, now)
+            })
+        });
         let resumes_in = heard.and_then(|heard| heard.retry_after);
-        let resumes_at = resumes_in.map(|span| (self.inner.now)() + span);
+        let resumes_at = resumes_in.map(|span| heard_at.unwrap_or_else(|| (self.inner.now)()) + whole_ms(span));
         let said = || {
             // Blotted out before it is cut, so that no half of a credential is left at the cut.
             let text = String::from_utf8_lossy(read.get(..4096).unwrap_or(read)).into_owned();
@@ -363,7 +373,11 @@ impl Requester {
                 );
             }
         }
-        Attempt { answer, resumes_at }
+        Attempt {
+            answer,
+            resumes_at,
+            heard_at,
+        }
     }
 }
 

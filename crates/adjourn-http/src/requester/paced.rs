@@ -8,6 +8,7 @@ use http::StatusCode;
 use super::{Answer, Attempt, Requester, outgoing::Order};
 use crate::{
     Allowance, InFlight, RateBudget,
+    budget::PauseBounds,
     waiting::{self, TooLate},
 };
 
@@ -70,6 +71,16 @@ impl Requester {
     pub(super) fn ends_later(&self, order: &Order<'_>, ends_at: Timestamp, waits_since: Timestamp) -> Timestamp {
         let ends_at = ends_at + (self.inner.now)().since(waits_since);
         order.must_end_by.map_or(ends_at, |at| at.min(ends_at))
+    }
+
+    /// What the caller knows of a pause that a response asks for.
+    pub(super) fn pause_bounds(&self, order: &Order<'_>, now: Timestamp) -> PauseBounds {
+        let timeout = order.provider.timeout();
+        let room = order.pacing.map(|pacing| pacing.allowance.budget(now, timeout));
+        PauseBounds {
+            least: Duration::ZERO,
+            room: room.unwrap_or(Duration::MAX),
+        }
     }
 
     /// How long a token may take: as long as the caller may be kept waiting, and one request.

@@ -9,6 +9,7 @@ use std::{
 use adjourn_core::{RateLimitError, ScopeKey, Signal};
 use adjourn_worker::Clock;
 use async_trait::async_trait;
+use http::{HeaderValue, header};
 use secrecy::SecretString;
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     waited_tests::{S, Scene, ample, done, hint},
     *,
 };
+use crate::budget::PauseBounds;
 
 const ONE_AN_HOUR: &str = "rate = { requests = 1, per_ms = 3600000 }";
 
@@ -212,4 +214,35 @@ async fn a_call_with_a_fresh_token_takes_a_turn_of_its_own() {
     let refused = refused.unwrap_err();
     assert_eq!(calls, 1);
     assert!(refused.reason().ends_with("answered 401 Unauthorized"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_was_cut_to_what_one_call_can_wait_is_not_prolonged_by_one_that_it_covers() {
+    for _ in 0..20 {
+        let budget = crate::RateBudget::unknown();
+        let first = budget.turn("/", None).await.unwrap().sent().unwrap();
+        let second = budget.turn("/", None).await.unwrap().sent().unwrap();
+        let asks = |in_flight: &InFlight, seconds: &'static str, room| {
+            let headers = http::HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static(seconds))]);
+            let response = Response {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                headers: &headers,
+                body: b"",
+                received_at: Timestamp::EPOCH,
+            };
+            let reading = crate::read::read("acme", None, None, &response);
+            let bounds = || PauseBounds {
+                least: Duration::ZERO,
+                room,
+            };
+            let feedback = in_flight.heard_within(429, &reading, Timestamp::EPOCH, bounds);
+            feedback.retry_after.unwrap()
+        };
+        let cut = asks(&first, "100", S(100));
+        assert!(cut >= S(100) && cut < S(100) + Duration::from_millis(1), "{cut:?}");
+        assert_eq!(asks(&second, "100", S(300)), cut);
+        let longer = asks(&second, "200", S(300));
+        assert!(longer >= S(200) && longer <= S(221), "{longer:?}");
+        assert_eq!(asks(&first, "100", S(100)), longer, "a pause is not shortened");
+    }
 }

@@ -38,10 +38,11 @@ impl Requester {
             let outcome = &attempt.answer.outcome;
             let setback = match outcome {
                 Outcome::Throttled(signal) => Setback::Refused(signal, attempt.resumes_at),
-                Outcome::Failed(fault) => Setback::Failed(fault.not_before()),
+                Outcome::Failed(fault) => Setback::Failed(fault.not_before(), attempt.resumes_at),
                 Outcome::Done | Outcome::Unknown(_) | Outcome::Rejected(_) => return Ok(attempt.answer),
             };
-            let now = (self.inner.now)();
+            // A budget that pauses has cut the pause to what fits at that moment.
+            let now = attempt.heard_at.unwrap_or_else(|| (self.inner.now)());
             if let Some(pause) = waits.next(setback, allowance.budget(now, timeout), now, entropy()) {
                 told(&job.provider, outcome, pause);
                 let asleep = allowance.asleep(&self.inner.now);

@@ -222,3 +222,31 @@ async fn calls_wait_for_their_turn_of_the_configured_rate_and_one_refusal_pauses
     let answer = Allowance::worker().scope(elsewhere.call(&job, "1")).await;
     assert_eq!(answer.unwrap().outcome, Outcome::Done);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_fits_is_waited_out_whatever_jitter_the_budget_s_pause_would_have_had() {
+    // Each try draws another share of the tenth, ten seconds, of which one fits.
+    for _ in 0..20 {
+        for status in [429, 503] {
+            let asks = Act::status(status, "retry-after: 100\r\n", "");
+            let scene = Scene::playing(vec![asks, done()], "").await;
+            let (answer, calls, took) = scene.call(Allowance::of(S(101)), "GET").await;
+            assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 2), "{status}");
+            assert!(took >= S(100) && took <= S(101) + Duration::from_millis(2), "{took:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_fits_exactly_is_waited_out_and_one_that_does_not_is_the_caller_s_at_once() {
+    for (cap, expected) in [(100, 2), (99, 1)] {
+        for status in [429, 503] {
+            let asks = Act::status(status, "retry-after: 100\r\n", "");
+            let scene = Scene::playing(vec![asks, done()], "").await;
+            let (_, calls, took) = scene.call(Allowance::of(S(cap)), "GET").await;
+            assert_eq!(calls, expected, "{status}, {cap} s");
+            assert!(took >= S(100) || expected == 1);
+            assert!(took < S(1) || expected == 2, "{took:?}");
+        }
+    }
+}

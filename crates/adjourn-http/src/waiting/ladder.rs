@@ -49,8 +49,8 @@ pub(crate) enum Setback<'a> {
     /// The provider said "not now"; where a budget pauses for it, the moment at which that ends. The call waits for the same
     /// one: jitter of its own would let others pass first, or meet the budget's pause again.
     Refused(&'a Signal, Option<Timestamp>),
-    /// It failed and may be tried again, not before a moment that the server named.
-    Failed(Option<Timestamp>),
+    /// It failed and may be tried again, not before a moment that the server named; and the end of the budget's pause, as above.
+    Failed(Option<Timestamp>, Option<Timestamp>),
 }
 
 /// The waits of one call so far.
@@ -86,11 +86,11 @@ impl<'p> Waits<'p> {
                 Some(at) => self.hinted(signal, at, resumes_at, budget, now, entropy),
                 None if is_bare(signal) => {
                     let floor = signal.observation().observed_at + self.policy.min_retry_after;
-                    self.rung(Some(floor), budget, now, entropy)
+                    self.rung(Some(floor), resumes_at, budget, now, entropy)
                 }
                 None => None,
             },
-            Setback::Failed(not_before) => self.rung(not_before, budget, now, entropy),
+            Setback::Failed(not_before, resumes_at) => self.rung(not_before, resumes_at, budget, now, entropy),
         }
     }
 
@@ -108,24 +108,41 @@ impl<'p> Waits<'p> {
             return None;
         }
         let floor = at.max(signal.observation().observed_at + LEAST_HINT.max(self.policy.min_retry_after));
-        let pause = match resumes_at {
-            Some(resumes_at) if resumes_at >= floor => Pause::within(budget, now, resumes_at, Duration::ZERO, entropy)?,
-            // The budget's pause ends before the least wait, and its jitter with it.
-            Some(_) | None => {
-                let length = floor.since(signal.observation().observed_at);
-                Pause::within(budget, now, floor, length, entropy)?
-            }
-        };
+        let length = floor.since(signal.observation().observed_at);
+        let pause = at_one_moment(floor, length, resumes_at, budget, now, entropy)?;
         self.hinted = self.hinted.saturating_add(1);
         Some(pause)
     }
 
-    fn rung(&mut self, not_before: Option<Timestamp>, budget: Duration, now: Timestamp, entropy: u64) -> Option<Pause> {
+    fn rung(
+        &mut self,
+        not_before: Option<Timestamp>,
+        resumes_at: Option<Timestamp>,
+        budget: Duration,
+        now: Timestamp,
+        entropy: u64,
+    ) -> Option<Pause> {
         let rung = *self.policy.backoff.get(self.rungs)?;
         let floor = not_before.map_or(now + rung, |at| at.max(now + rung));
-        let pause = Pause::within(budget, now, floor, floor.since(now), entropy)?;
+        let pause = at_one_moment(floor, floor.since(now), resumes_at, budget, now, entropy)?;
         self.rungs = self.rungs.saturating_add(1);
         Some(pause)
+    }
+}
+
+/// The wait until the budget's pause ends, which has its jitter already; or until `floor` and up to a tenth of `length` more, where
+/// that pause ends before it.
+fn at_one_moment(
+    floor: Timestamp,
+    length: Duration,
+    resumes_at: Option<Timestamp>,
+    budget: Duration,
+    now: Timestamp,
+    entropy: u64,
+) -> Option<Pause> {
+    match resumes_at {
+        Some(resumes_at) if resumes_at >= floor => Pause::within(budget, now, resumes_at, Duration::ZERO, entropy),
+        Some(_) | None => Pause::within(budget, now, floor, length, entropy),
     }
 }
 
@@ -189,7 +206,7 @@ mod tests {
         assert_eq!(spans(&policy, Setback::Refused(&signal, None), AMPLE), all);
         let short = spans(&policy, Setback::Refused(&signal, None), Duration::from_secs(10));
         assert_eq!(short, seconds(&[1, 3, 10]), "equal fits");
-        assert_eq!(spans(&policy, Setback::Failed(None), AMPLE), all);
+        assert_eq!(spans(&policy, Setback::Failed(None, None), AMPLE), all);
     }
 
     #[test]
@@ -236,6 +253,22 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_waits_for_the_end_of_the_budget_s_pause_and_for_no_other_moment() {
+        let policy = WaitPolicy::default();
+        let told = now() + Duration::from_secs(100);
+        let resumes_at = now() + Duration::from_millis(100_700);
+        let wait = |budget| {
+            let failed = Setback::Failed(Some(told), Some(resumes_at));
+            Waits::under(&policy).next(failed, Duration::from_millis(budget), now(), u64::MAX)
+        };
+        assert_eq!(wait(101_000).map(|pause| pause.until), Some(resumes_at));
+        assert_eq!(wait(100_699), None, "before that moment there is no turn");
+        let soon = Setback::Failed(None, Some(now() + Duration::from_millis(10)));
+        let pause = Waits::under(&policy).next(soon, AMPLE, now(), 0);
+        assert_eq!(pause.map(|pause| pause.span.as_secs()), Some(1), "the ladder is longer");
+    }
+
+    #[test]
     fn a_least_wait_that_is_longer_than_the_budget_s_pause_has_jitter_of_its_own() {
         let signal = refusal(Some(800));
         let resumes_at = now() + Duration::from_millis(830);
@@ -259,7 +292,7 @@ mod tests {
     #[test]
     fn an_empty_list_or_an_empty_budget_waits_for_nothing_not_even_for_a_named_moment() {
         let hint = refusal(Some(1000));
-        for setback in [Setback::Refused(&hint, None), Setback::Failed(None)] {
+        for setback in [Setback::Refused(&hint, None), Setback::Failed(None, None)] {
             assert_eq!(spans(&WaitPolicy::none(), setback, AMPLE), []);
             assert_eq!(spans(&WaitPolicy::default(), setback, Duration::ZERO), []);
         }
@@ -284,7 +317,7 @@ mod tests {
     #[test]
     fn a_server_error_waits_at_least_as_long_as_it_asks() {
         let at = now() + Duration::from_secs(20);
-        let failed = Setback::Failed(Some(at));
+        let failed = Setback::Failed(Some(at), None);
         assert_eq!(
             spans(&WaitPolicy::default(), failed, Duration::from_secs(25)),
             seconds(&[20, 20, 20])
@@ -305,7 +338,7 @@ mod tests {
             for (after_ms, took_ms, fails) in setbacks {
                 let signal = refusal(after_ms);
                 let read_at = now() + Duration::from_millis(took_ms);
-                let setback = if fails { Setback::Failed(signal.earliest_retry_at()) } else { Setback::Refused(&signal, None) };
+                let setback = if fails { Setback::Failed(signal.earliest_retry_at(), None) } else { Setback::Refused(&signal, None) };
                 let Some(pause) = waits.next(setback, budget, read_at, entropy) else { continue };
                 taken += 1;
                 prop_assert!(pause.span <= budget);
