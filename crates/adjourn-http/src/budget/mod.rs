@@ -24,7 +24,7 @@
 //!
 //! The map: `rate` a limit as people state it · `rate_budget` the budget · `rule` lanes · `state` what a budget knows, `pace` when it has a
 //! start, `pause` until when it has none ·
-//! `queue` who waits · `turn` a call's turn and the call in flight · `held` its body · `feedback` what a response teaches · `no_turn` why a call waits or fails · `event` the events · `disabled` the way round it all · `clock`
+//! `queue` who waits, `places` who of them for a place in flight · `turn` a call's turn and the call in flight · `held` its body · `feedback` what a response teaches · `no_turn` why a call waits or fails · `event` the events · `disabled` the way round it all · `clock`
 //! the time · `terms` the settings · `cost` points · `budgets` one for each scope.
 mod budgets;
 mod clock;
@@ -36,6 +36,7 @@ mod held;
 mod no_turn;
 mod pace;
 mod pause;
+mod places;
 mod queue;
 mod rate;
 mod rate_budget;

@@ -16,6 +16,7 @@ use http::{HeaderMap, StatusCode};
 use super::{
     Feedback, HeldBody, NoTurn,
     feedback::{self, Heard, PauseBounds},
+    places::place_is_free,
     queue,
     state::{State, Taken},
 };
@@ -46,9 +47,9 @@ fn leave(whole: &Arc<State>, lane: &Arc<State>) {
     if apart {
         lane.leave();
     }
-    queue::place_is_free(whole);
+    place_is_free(whole);
     if apart {
-        queue::place_is_free(lane);
+        place_is_free(lane);
     }
 }
 
