@@ -282,8 +282,9 @@ impl<'a> Reader<'a> {
             return self.places.by(&time::ORDER[3..], ignored);
         }
         if !tell_of_requests(self.places.ietf) && spent(self.places.resets) {
-            let others = self.places.ietf.iter().any(|bucket| bucket.counts_others);
-            return self.places.by(&time::ORDER[if others { 4 } else { 3 }..], ignored);
+            let of_bytes = self.places.ietf.iter().any(|bucket| bucket.counts_others);
+            let parsers = if of_bytes { &time::ORDER[4..] } else { &time::ORDER[3..] };
+            return self.places.by(parsers, ignored);
         }
         None
     }
