@@ -58,7 +58,14 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
     loop {
         let copy = request.again();
         let mut heard_at = None;
-        let missed = match attempts.make(request).await {
+        // Nor may a layer below wait for a turn where nothing is to be waited for.
+        let made = if retrying.waits.backoff.is_empty() {
+            let allowance = allowance.clone().under(&retrying.waits);
+            Box::pin(allowance.scope(attempts.make(request))).await
+        } else {
+            attempts.make(request).await
+        };
+        let missed = match made {
             Ok(response) => {
                 let status = response.status();
                 let (seen, told) = sight.read(response, |_, _, _, _| Feedback::default()).await;

@@ -656,6 +656,23 @@ async fn callers_that_were_refused_together_come_back_apart_however_short_the_hi
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_waits_a_later_call_does_not_wait_for_the_end_of_the_pause_either() {
+    let script = Script::playing([hint(60), reply(200)]);
+    let budget = RateBudget::unknown();
+    let service = ServiceBuilder::new()
+        .layer(retry(&script).waiting(WaitPolicy::none()))
+        .layer(RateLimitLayer::new("acme", budget).wall_clock(script.now()))
+        .service(script.clone());
+    let first = refusal(through(service.clone(), Allowance::of(S(300)), get()).await);
+    assert_eq!((first.status(), script.calls()), (Some(429), 1));
+    let started_at = script.clock.now();
+    let second = refusal(through(service, Allowance::of(S(300)), get()).await);
+    assert_eq!((second.status(), script.calls()), (Some(429), 1));
+    assert!(script.clock.now().since(started_at) < S(1));
+    assert!(second.wait() >= Some(S(59)), "{second}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_waits_a_refusal_is_only_read() {
     let script = Script::playing([hint(1), reply(200)]);
     let service = retry(&script).waiting(WaitPolicy::none()).layer(script.clone());

@@ -26,7 +26,7 @@ impl Requester {
         let contract = provider.and_then(Provider::contract).map(AsRef::as_ref);
         let scope = scope::of_job(job, contract);
         let budget = self.budgets.as_ref().map(|budgets| budgets.budget(&scope));
-        let allowance = Allowance::current();
+        let allowance = Allowance::current().under(&self.waits);
         let mut waits = Waits::under(&self.waits);
         loop {
             let pacing = budget.as_ref().map(|budget| Pacing {

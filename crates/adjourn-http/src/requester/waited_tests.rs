@@ -167,6 +167,26 @@ async fn an_empty_backoff_means_no_wait_in_process_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn with_an_empty_backoff_a_later_call_does_not_wait_for_a_pause_or_a_turn_either() {
+    let mut scene = Scene::playing(vec![hint(60), done()], "").await;
+    scene.requester = scene.requester.waiting(WaitPolicy::none());
+    assert_eq!(scene.call(ample(), "GET").await.1, 1);
+    let (refused, calls, took) = scene.call(ample(), "GET").await;
+    let refused = refused.unwrap_err();
+    assert_eq!((refused.status(), calls), (Some(429), 0));
+    assert!(took < S(1), "{took:?}");
+    assert!(refused.wait() >= Some(S(59)), "the time that is left: {refused}");
+
+    let rate = "rate = { requests = 1, per_ms = 30000 }";
+    let mut scene = Scene::playing(vec![done()], rate).await;
+    scene.requester = scene.requester.waiting(WaitPolicy::none());
+    assert_eq!(scene.call(ample(), "GET").await.1, 1);
+    let (refused, calls, took) = scene.call(ample(), "GET").await;
+    assert!(refused.is_err() && calls == 0);
+    assert!(took < S(1), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_status_that_is_a_limit_and_names_no_time_is_the_caller_s_after_one_call() {
     let rule = "[[providers.acme.contract.classify]]\nstatus = 403\nkind = \"short\"";
     let scene = Scene::playing(vec![Act::status(403, "", ""), done()], rule).await;

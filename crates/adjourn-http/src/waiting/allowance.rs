@@ -8,6 +8,7 @@ use std::{
 
 use adjourn_core::Timestamp;
 
+use super::WaitPolicy;
 use crate::Now;
 
 tokio::task_local! {
@@ -113,6 +114,15 @@ impl Allowance {
     #[must_use]
     pub fn until(self, deadline: Timestamp) -> Self {
         self.and(&Self::level(Duration::MAX, Some(deadline)))
+    }
+
+    /// The same for a call whose policy waits for nothing.
+    pub(crate) fn under(self, policy: &WaitPolicy) -> Self {
+        if policy.backoff.is_empty() {
+            self.and(&Self::of(Duration::ZERO))
+        } else {
+            self
+        }
     }
 
     /// The allowance of this task: what [`Allowance::scope`] set around it, inside a worker's handler (with the feature

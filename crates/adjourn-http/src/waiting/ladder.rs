@@ -16,7 +16,8 @@ const LEAST_HINT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
     /// The waits before further attempts where the provider names no time, one after another: of a 429, and of a failure
-    /// that may be tried again. Empty: nothing at all is waited for in process.
+    /// that may be tried again. Empty: nothing at all is waited for in process, neither a named moment nor the end of a pause nor a turn
+    /// that comes in more than a second.
     pub backoff: Vec<Duration>,
     /// The least wait after a refusal; one that names a time has a least of one second besides.
     pub min_retry_after: Duration,
