@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -130,6 +130,8 @@ pub struct InFlight {
     sent_at: Moment,
     /// Whether a strategy still waits for its answer.
     ticket_is_open: AtomicBool,
+    /// What the call is counted at, in points.
+    cost: AtomicU32,
 }
 
 impl InFlight {
@@ -139,6 +141,7 @@ impl InFlight {
             hands: None,
             sent_at: Moment::ORIGIN,
             ticket_is_open: AtomicBool::new(false),
+            cost: AtomicU32::new(0),
         }
     }
 
@@ -146,6 +149,7 @@ impl InFlight {
         hands.lane().keep(hands.taken);
         Self {
             ticket_is_open: AtomicBool::new(matches!(hands.taken, Taken::Found(_))),
+            cost: AtomicU32::new(hands.cost),
             hands: Some(hands),
             sent_at,
         }
@@ -206,18 +210,19 @@ impl InFlight {
         }
     }
 
-    /// What the call cost in truth, in points, where a response says so: the difference to what its turn spent is taken from the
-    /// budget or given back.
+    /// What the call cost in truth, in points, where a response says so: the difference to what it is counted at is taken from the
+    /// budget or given back. Told again, the last word counts, and nothing of it twice.
     pub fn cost_was(&self, points: u32) {
         let Some(hands) = &self.hands else { return };
         let lane = hands.lane();
         let (Taken::Rate(_), Some(quota)) = (hands.taken, lane.quota()) else {
             return;
         };
-        if points >= hands.cost {
-            lane.gcra.charge(quota, points - hands.cost, lane.now());
+        let counted = self.cost.swap(points, Ordering::AcqRel);
+        if points >= counted {
+            lane.gcra.charge(quota, points - counted, lane.now());
         } else {
-            lane.gcra.refund(quota, hands.cost - points);
+            lane.gcra.refund(quota, counted - points);
             queue::drive(lane);
         }
     }

@@ -268,6 +268,24 @@ async fn what_a_call_cost_in_truth_is_set_right() {
     assert_eq!(left, 3);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_call_cost_is_set_right_once_and_the_last_word_counts() {
+    for (told, left) in [
+        (vec![10, 10, 10], 50),
+        (vec![60, 60], 0),
+        (vec![30, 10], 50),
+        (vec![10, 30], 30),
+        (vec![0, 60, 59, 0], 60),
+    ] {
+        let budget = RateBudget::new(Rate::per_minute(60));
+        let in_flight = budget.turn_costing("/", 60, None).await.unwrap().sent().unwrap();
+        for points in &told {
+            in_flight.cost_was(*points);
+        }
+        assert_eq!((0..61).filter(|_| budget.check("/").is_ok()).count(), left, "{told:?}");
+    }
+}
+
 #[test]
 fn a_budget_is_shared_between_threads() {
     let budget = RateBudget::new(Rate::per_hour(500));
