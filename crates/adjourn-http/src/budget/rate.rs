@@ -14,6 +14,7 @@ use adjourn_pace::Quota;
 pub struct Rate {
     requests: u32,
     period: Duration,
+    in_points: bool,
 }
 
 impl Rate {
@@ -21,7 +22,11 @@ impl Rate {
     #[must_use]
     pub const fn new(requests: u32, period: Duration) -> Self {
         let requests = if requests == 0 { 1 } else { requests };
-        Self { requests, period }
+        Self {
+            requests,
+            period,
+            in_points: false,
+        }
     }
 
     /// So many a second.
@@ -40,6 +45,22 @@ impl Rate {
     #[must_use]
     pub const fn per_hour(requests: u32) -> Self {
         Self::new(requests, Duration::from_secs(3600))
+    }
+
+    /// The same number of points instead of requests: each call costs what the provider's contract says ([`Costs`](crate::Costs)), and
+    /// is set right by what its response says that it cost. A call of which nothing is said costs one.
+    #[must_use]
+    pub const fn in_points(self) -> Self {
+        Self {
+            in_points: true,
+            ..self
+        }
+    }
+
+    /// Whether it counts points, and not requests.
+    #[must_use]
+    pub const fn counts_points(self) -> bool {
+        self.in_points
     }
 
     /// How many requests, and how many may start back to back.
@@ -77,12 +98,13 @@ impl Rate {
         } else {
             self.period
         };
-        Self::new(self.requests, period)
+        Self { period, ..self }
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} each {:?}", self.requests, self.period)
+        let unit = if self.in_points { " points" } else { "" };
+        write!(f, "{}{unit} each {:?}", self.requests, self.period)
     }
 }

@@ -210,6 +210,13 @@ impl RateBudget {
         self.state.rate()
     }
 
+    /// Whether a call of that path spends points, and not a request.
+    pub(crate) fn counts_points(&self, path: &str) -> bool {
+        let lane = self.state.lane(path);
+        let rate = lane.as_deref().unwrap_or(&self.state).rate();
+        rate.is_some_and(Rate::counts_points)
+    }
+
     /// How many calls are in flight.
     #[must_use]
     pub fn in_flight(&self) -> u32 {
