@@ -1,6 +1,6 @@
 //! A budget's pace: which start it has when, by its rate, by the throttle or by a strategy.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use adjourn_pace::{Answer, Moment, Outcome, Quota, Ticket, Tries, Turn as Pass};
 
@@ -119,22 +119,17 @@ impl State {
     }
 
     fn take_of(&self, quota: Quota, cost: u32, now: Moment, live: Option<&Live>) -> Result<Taken, Hold> {
-        // What the configured burst holds waits for a lowered one; it is no mistake.
-        let quota = if cost > quota.burst() {
-            quota.with_burst(cost)
-        } else {
-            quota
-        };
-        match self.gcra.take(quota, cost, now) {
-            Ok(spent) => Ok(Taken::Rate(spent)),
-            Err(at) => Err(Hold::until(self.reason(live), Some(at))),
+        let (burst, late) = beyond(quota, cost);
+        match self.gcra.take(burst, cost, now - late) {
+            Ok(spent) => Ok(Taken::Rate { spent, late }),
+            Err(at) => Err(Hold::until(self.reason(live), Some(at + late))),
         }
     }
 
     /// The start makes its call.
     pub(super) fn keep(&self, taken: Taken) {
         match taken {
-            Taken::Rate(spent) => self.gcra.keep(spent),
+            Taken::Rate { spent, .. } => self.gcra.keep(spent),
             Taken::Nothing | Taken::Found(_) => {}
         }
     }
@@ -142,7 +137,7 @@ impl State {
     pub(super) fn give_back(&self, live: Option<&mut Live>, taken: Taken, now: Moment) {
         match taken {
             Taken::Nothing => {}
-            Taken::Rate(spent) => self.gcra.give_back(spent, now),
+            Taken::Rate { spent, late } => self.gcra.give_back(spent, now - late),
             Taken::Found(ticket) => {
                 let mut guard;
                 let found = match live {
@@ -159,8 +154,9 @@ impl State {
         }
     }
 
-    /// When a call would start behind others that cost so much together with it, were nothing to happen meanwhile; and what it waits for.
-    pub(super) fn outlook(&self, live: &mut Live, whole: &Self, costs: u64, now: Moment) -> Hold {
+    /// When a call of that cost would start behind others that cost so much together with it, were nothing to happen meanwhile; and
+    /// what it waits for.
+    pub(super) fn outlook(&self, live: &mut Live, whole: &Self, cost: u32, costs: u64, now: Moment) -> Hold {
         let paused = [whole.open(now), self.open(now)]
             .into_iter()
             .filter_map(Result::err)
@@ -175,8 +171,10 @@ impl State {
             let others = u32::try_from(costs.saturating_sub(1)).unwrap_or(u32::MAX);
             first + each.unwrap_or_default().saturating_mul(others)
         } else {
-            self.quota_with(live)
-                .map_or(opens_at, |quota| self.gcra.due(quota, costs, opens_at))
+            self.quota_with(live).map_or(opens_at, |quota| {
+                let (_, late) = beyond(quota, cost);
+                self.gcra.due(quota, costs, opens_at - late)
+            })
         };
         match paused {
             Some(hold) => Hold {
@@ -258,6 +256,19 @@ impl State {
 
     pub(super) fn is_throttled(&self) -> bool {
         self.share.load(Ordering::Acquire) != WHOLE
+    }
+}
+
+/// What a call that costs more than the burst starts by. The configured burst holds it, or it would be [`WaitReason::TooDear`]; a
+/// throttled one does not. It waits until the whole burst is saved up and then for the rest of its points, which is to say that it
+/// has a burst of its own size and its clock is late by that rest.
+fn beyond(quota: Quota, cost: u32) -> (Quota, Duration) {
+    if cost <= 1 {
+        return (quota, Duration::ZERO);
+    }
+    match cost.checked_sub(quota.burst()) {
+        None | Some(0) => (quota, Duration::ZERO),
+        Some(rest) => (quota.with_burst(cost), quota.interval().saturating_mul(rest)),
     }
 }
 

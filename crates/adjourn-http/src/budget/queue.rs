@@ -94,7 +94,7 @@ impl State {
     /// When one more call would start behind those that wait.
     pub(super) fn outlook_behind(&self, live: &mut Live, whole: &Self, now: Moment) -> Hold {
         let costs = live.queue.costs.saturating_add(1);
-        self.outlook(live, whole, costs, now)
+        self.outlook(live, whole, 1, costs, now)
     }
 }
 
@@ -105,7 +105,7 @@ impl Live {
         self.queue.costs = 0;
         for call in calls {
             let costs = self.queue.costs.saturating_add(u64::from(call.cost));
-            let hold = lane.outlook(self, &call.whole, costs, now);
+            let hold = lane.outlook(self, &call.whole, call.cost, costs, now);
             if call.is_late(hold.until.unwrap_or(now)) {
                 lane.waiting.fetch_sub(1, Ordering::AcqRel);
                 call.tell(Err(too_late(&hold, now)));
@@ -239,7 +239,7 @@ impl<'l> Place<'l> {
         let mut guard = lane.lock();
         let live = guard.get_or_insert_default();
         let costs = live.queue.costs.saturating_add(u64::from(cost));
-        let hold = lane.outlook(live, whole, costs, now);
+        let hold = lane.outlook(live, whole, cost, costs, now);
         let call = Arc::new(Waiting {
             whole: Arc::clone(whole),
             arrival: ARRIVALS.fetch_add(1, Ordering::Relaxed),
@@ -280,7 +280,7 @@ impl<'l> Place<'l> {
         // By itself it would start at once, or else at this moment; the calls before it come on top of that, and `due` knows them.
         let hold = self
             .lane
-            .outlook(live, &self.call.whole, u64::from(self.call.cost), now);
+            .outlook(live, &self.call.whole, self.call.cost, u64::from(self.call.cost), now);
         let due = Moment::from_nanos(self.call.due.load(Ordering::Acquire));
         match hold.until {
             Some(until) if due < Moment::MAX => Hold {

@@ -1,8 +1,11 @@
 //! One budget's state: what is spent, what is paused, what is in flight.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU32, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use adjourn_pace::{Gcra, Moment, Strategy, Taken as Spent, Throttle, Ticket};
@@ -53,7 +56,11 @@ pub(super) enum Taken {
     /// Nothing paces it.
     Nothing,
     /// Of a rate.
-    Rate(Spent),
+    Rate {
+        spent: Spent,
+        /// How late the call's clock was, for points beyond the burst.
+        late: Duration,
+    },
     /// Of the pace that a strategy finds.
     Found(Ticket),
 }

@@ -215,7 +215,7 @@ impl InFlight {
     pub fn cost_was(&self, points: u32) {
         let Some(hands) = &self.hands else { return };
         let lane = hands.lane();
-        let (Taken::Rate(_), Some(quota)) = (hands.taken, lane.quota()) else {
+        let (Taken::Rate { .. }, Some(quota)) = (hands.taken, lane.quota()) else {
             return;
         };
         let counted = self.cost.swap(points, Ordering::AcqRel);
@@ -243,7 +243,7 @@ impl InFlight {
     fn ticket(&self) -> Option<Ticket> {
         match self.hands.as_ref()?.taken {
             Taken::Found(ticket) if self.ticket_is_open.swap(false, Ordering::AcqRel) => Some(ticket),
-            Taken::Found(_) | Taken::Rate(_) | Taken::Nothing => None,
+            Taken::Found(_) | Taken::Rate { .. } | Taken::Nothing => None,
         }
     }
 }

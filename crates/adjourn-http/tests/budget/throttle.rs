@@ -124,3 +124,70 @@ async fn a_rate_that_is_set_is_throttled_like_a_configured_one() {
     assert!(near(per_second(&budget), 20.0));
     assert!(budget.check("/").unwrap_err().retry_after <= 50 * MS + Duration::from_micros(1));
 }
+
+/// A budget of ten a second that a refusal has brought down to five, with nothing saved up.
+async fn halved() -> RateBudget {
+    let budget = RateBudget::new(Rate::per_second(10));
+    refused(&budget, &[]).await;
+    assert!(near(per_second(&budget), 5.0));
+    budget
+}
+
+async fn costing(budget: &RateBudget, points: u32) {
+    drop(budget.turn_costing("/", points, None).await.unwrap().sent().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn points_are_paced_by_the_lowered_rate_however_many_a_call_costs() {
+    for points in 1..=10_u32 {
+        let budget = halved().await;
+        let watch = crate::calls::Watch::start();
+        for call in 1..=5 {
+            costing(&budget, points).await;
+            assert_eq!(watch.read(), call * points * 200 * MS, "call {call} of {points} points");
+        }
+        costing(&budget, 1).await;
+        assert_eq!(watch.read(), (5 * points + 1) * 200 * MS, "nothing is owed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dear_call_starts_at_once_after_an_idle_time_that_earns_it() {
+    let budget = halved().await;
+    tokio::time::advance(2 * S - MS).await;
+    let watch = crate::calls::Watch::start();
+    let error = budget.turn_costing("/", 10, Some(MS)).await.unwrap_err();
+    assert_eq!((error.reason, error.retry_after), (WaitReason::Throttled, MS));
+    costing(&budget, 10).await;
+    assert_eq!(watch.read(), MS);
+    tokio::time::advance(10 * S).await;
+    let turn = budget.turn_costing("/", 10, Some(MS)).await.unwrap();
+    drop(turn);
+    drop(budget.turn_costing("/", 10, Some(MS)).await.unwrap().sent().unwrap());
+    let error = budget.check("/").unwrap_err();
+    assert_eq!(error.retry_after, 200 * MS, "a turn that was given back spends nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_all_costs_wait_in_order_and_know_how_long() {
+    let budget = halved().await;
+    let watch = crate::calls::Watch::start();
+    let tasks: Vec<_> = [3_u32, 10, 1, 7]
+        .into_iter()
+        .map(|points| {
+            let budget = budget.clone();
+            tokio::spawn(async move {
+                costing(&budget, points).await;
+                watch.read()
+            })
+        })
+        .collect();
+    crate::calls::settle().await;
+    let error = budget.turn_costing("/", 9, Some(6 * S)).await.unwrap_err();
+    assert_eq!(error.retry_after, 6 * S, "thirty points from now");
+    let mut moments = Vec::new();
+    for task in tasks {
+        moments.push(task.await.unwrap());
+    }
+    assert_eq!(moments, [600 * MS, 2600 * MS, 2800 * MS, 4200 * MS]);
+}
