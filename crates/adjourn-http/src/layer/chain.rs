@@ -68,7 +68,7 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
         let missed = match made {
             Ok(response) => {
                 let status = response.status();
-                let (seen, told) = sight.read(response, |_, _, _, _| Feedback::default()).await;
+                let (seen, told) = sight.read(response, false, |_| Feedback::default()).await;
                 heard_at = Some(told.heard_at);
                 match sight.meaning(status, &told) {
                     Meaning::Refused(signal, resumes_at) => Missed::Refused(signal, resumes_at),

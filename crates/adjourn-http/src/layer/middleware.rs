@@ -39,12 +39,10 @@ impl Middleware for RateLimitLayer {
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<Response> {
-        let (allowance, timeout) = (Allowance::current(), self.limiting.timeout(&request));
-        let in_flight = self.limiting.turn(&allowance, &request).await;
-        let in_flight =
-            in_flight.map_err(|refusal| reqwest_middleware::Error::middleware(CallError::Refused(refusal)))?;
+        let started = self.limiting.turn(&request).await;
+        let started = started.map_err(|refusal| reqwest_middleware::Error::middleware(CallError::Refused(refusal)))?;
         let response = next.run(request, extensions).await?;
-        Ok(self.limiting.answered(&allowance, timeout, in_flight, response).await)
+        Ok(self.limiting.answered(started, response).await)
     }
 }
 

@@ -10,10 +10,15 @@ use std::{
 };
 
 use adjourn_core::{RateLimitError, ScopeKey};
+use http::Method;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{CallError, LayerRequest, LayerResponse, carried::carried, sight::Sight};
+use super::{
+    CallError, LayerRequest, LayerResponse,
+    carried::carried,
+    sight::{Heard, Sight},
+};
 use crate::{Allowance, Contract, InFlight, Now, RateBudget, ReadResponse, Settings, budget::PauseBounds, waiting};
 
 /// Makes each call wait for its turn of a [`RateBudget`], as far as the caller's [`Allowance`] goes, and tells the budget what each
@@ -89,39 +94,58 @@ impl RateLimitLayer {
     }
 }
 
+/// A call's turn, taken, and what is to be known when its response is there.
+pub(super) struct Started {
+    in_flight: InFlight,
+    allowance: Allowance,
+    timeout: Duration,
+    /// The method and the path by which it cost points, where the rate counts them.
+    costs_by: Option<(Method, Box<str>)>,
+}
+
 impl Limiting {
     /// Waits for the call's turn and takes it.
-    pub(super) async fn turn(
-        &self,
-        allowance: &Allowance,
-        request: &impl LayerRequest,
-    ) -> Result<InFlight, RateLimitError> {
-        let (sight, timeout) = (&self.sight, self.timeout(request));
-        waiting::turn(&self.budget, request.path(), allowance, &sight.now, timeout)
-            .await
-            .map_err(|too_late| sight.too_late(too_late))
-    }
-
-    /// What one call may take.
-    pub(super) fn timeout(&self, request: &impl LayerRequest) -> Duration {
-        request.timeout().unwrap_or(self.sight.timeout)
+    pub(super) async fn turn(&self, request: &impl LayerRequest) -> Result<Started, RateLimitError> {
+        let (sight, budget, path) = (&self.sight, &self.budget, request.path());
+        let allowance = Allowance::current();
+        let timeout = request.timeout().unwrap_or(sight.timeout);
+        let costs = sight.costs(path).filter(|_| budget.counts_points(path));
+        let cost = costs.map_or(1, |(costs, below)| costs.points(request.method(), below));
+        let turn = waiting::turn(budget, path, cost, &allowance, &sight.now, timeout).await;
+        let costs_by = costs.map(|(_, below)| (request.method().clone(), Box::from(below)));
+        Ok(Started {
+            in_flight: turn.map_err(|too_late| sight.too_late(too_late))?,
+            allowance,
+            timeout,
+            costs_by,
+        })
     }
 
     /// Tells the budget what a response says, and makes its body hold the call's place.
-    pub(super) async fn answered<P: LayerResponse>(
-        &self,
-        allowance: &Allowance,
-        timeout: Duration,
-        in_flight: InFlight,
-        response: P,
-    ) -> P::Seen {
-        let heard = |status: http::StatusCode, reading: &_, at, now| {
-            in_flight.heard_within(status.as_u16(), reading, at, || PauseBounds {
-                least: Duration::ZERO,
-                room: allowance.budget(now, timeout),
+    pub(super) async fn answered<P: LayerResponse>(&self, started: Started, response: P) -> P::Seen {
+        let Started {
+            in_flight,
+            allowance,
+            timeout,
+            costs_by,
+        } = started;
+        let sight = &self.sight;
+        let heard = |heard: &Heard<'_>| {
+            let told = costs_by.as_ref().and_then(|(method, below)| {
+                let (costs, _) = sight.costs(below)?;
+                costs.told(method, below, heard.headers, heard.body)
+            });
+            if let Some(points) = told {
+                in_flight.cost_was(points);
+            }
+            in_flight.heard_within(heard.status.as_u16(), heard.reading, heard.received_at, || {
+                PauseBounds {
+                    least: Duration::ZERO,
+                    room: allowance.budget(heard.now, timeout),
+                }
             })
         };
-        let (mut seen, told) = self.sight.read(response, heard).await;
+        let (mut seen, told) = sight.read(response, costs_by.is_some(), heard).await;
         P::seen_extensions(&mut seen).insert(told);
         P::held(seen, in_flight)
     }
@@ -170,13 +194,12 @@ where
         let limiting = Arc::clone(&self.limiting);
         // Of the task that calls, wherever the future is run.
         Box::pin(carried(async move {
-            let (allowance, timeout) = (Allowance::current(), limiting.timeout(&request));
-            let in_flight = limiting.turn(&allowance, &request).await.map_err(CallError::Refused)?;
+            let started = limiting.turn(&request).await.map_err(CallError::Refused)?;
             let response = service
                 .call(request)
                 .await
                 .map_err(|error| CallError::from(error.into()))?;
-            Ok(limiting.answered(&allowance, timeout, in_flight, response).await)
+            Ok(limiting.answered(started, response).await)
         }))
     }
 }

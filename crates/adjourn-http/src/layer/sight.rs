@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::LayerResponse;
 use crate::{
-    Contract, ContractReader, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
+    Contract, ContractReader, Costs, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
     StatusTest, budget,
     requester::floored,
     waiting::{self, TooLate, whole_ms},
@@ -29,6 +29,10 @@ pub(super) struct Sight {
     pub(super) now: Now,
     reader: Arc<dyn ReadResponse>,
     floor_ms: Option<u64>,
+    /// The contract, where it states what calls cost.
+    costs: Option<Arc<Contract>>,
+    /// The path of the provider's base URL, where that is known: a contract's paths stand below it.
+    base: Box<str>,
     /// Whether a 2xx may be a refusal, by its body too.
     reads_success: bool,
 }
@@ -52,6 +56,17 @@ pub(super) struct Told {
     pub(super) heard_at: Timestamp,
 }
 
+/// What a budget is told of a response.
+pub(super) struct Heard<'r> {
+    pub(super) status: StatusCode,
+    pub(super) headers: &'r HeaderMap,
+    /// Its beginning, as far as it was read.
+    pub(super) body: &'r [u8],
+    pub(super) reading: &'r Reading,
+    pub(super) received_at: Timestamp,
+    pub(super) now: Timestamp,
+}
+
 /// What a response means for the call.
 pub(super) enum Meaning {
     /// Nothing that a layer has to do with.
@@ -71,6 +86,8 @@ impl Sight {
             now: Arc::new(budget::wall),
             reader: Arc::new(ContractReader::default()),
             floor_ms: None,
+            costs: None,
+            base: Box::from(""),
             reads_success: false,
         }
     }
@@ -79,6 +96,7 @@ impl Sight {
     pub(super) fn of(provider: &Provider) -> Self {
         let mut sight = Self::new(provider.name());
         sight.timeout = provider.timeout();
+        sight.base = Box::from(provider.base_url().path().trim_end_matches('/'));
         if let Some(contract) = provider.contract() {
             sight.contract(contract);
         }
@@ -89,6 +107,7 @@ impl Sight {
         let reader = ContractReader::default().with_contract(&self.provider, contract.clone());
         self.reader = Arc::new(reader);
         self.floor_ms = contract.min_retry_after_ms;
+        self.costs = (!contract.costs.is_empty()).then(|| Arc::new(contract.clone()));
         self.reads_success = contract.classify.iter().any(|rule| {
             rule.status.iter().any(|test| match test {
                 StatusTest::Is(status) => status / 100 == 2,
@@ -102,18 +121,20 @@ impl Sight {
         self.reads_success = true;
     }
 
-    /// Reads a response, unless a layer below has. `heard` is told the reading, when the response came, and the present; its answer is when the call may be repeated.
+    /// Reads a response, unless a layer below has. `heard` is told what was read; its answer is when the call may be repeated. The
+    /// beginning of a success is read where it may say something, or where `heard` wants it.
     pub(super) async fn read<P: LayerResponse>(
         &self,
         mut response: P,
-        heard: impl FnOnce(StatusCode, &Reading, Timestamp, Timestamp) -> Feedback,
+        wants_body: bool,
+        heard: impl FnOnce(&Heard<'_>) -> Feedback,
     ) -> (P::Seen, Told) {
         let (status, received_at) = (response.status(), (self.now)());
         if let Some(told) = response.extensions().remove::<Told>() {
             return (response.begun(0, READ_WITHIN).await.1, told);
         }
         let headers = response.headers().clone();
-        let most = if status.is_success() && !self.reads_success {
+        let most = if status.is_success() && !self.reads_success && !wants_body {
             0
         } else {
             READ_BYTES
@@ -121,7 +142,14 @@ impl Sight {
         let (read, seen) = response.begun(most, READ_WITHIN).await;
         let reading = self.reading(status, &headers, &read, received_at);
         let heard_at = (self.now)();
-        let feedback = heard(status, &reading, received_at, heard_at);
+        let feedback = heard(&Heard {
+            status,
+            headers: &headers,
+            body: &read,
+            reading: &reading,
+            received_at,
+            now: heard_at,
+        });
         let told = Told {
             reading: Arc::new(reading),
             resumes_at: feedback.retry_after.map(|wait| heard_at + whole_ms(wait)),
@@ -138,6 +166,12 @@ impl Sight {
             received_at,
         };
         self.reader.read(&self.provider, &response)
+    }
+
+    /// What calls cost by the contract, and the path by which it knows this one; none where it states nothing.
+    pub(super) fn costs<'s>(&'s self, path: &'s str) -> Option<(Costs<'s>, &'s str)> {
+        let below = path.strip_prefix(&*self.base).unwrap_or(path);
+        self.costs.as_deref().map(|contract| (Costs::of(contract), below))
     }
 
     /// What a response means that was read so. A refusal that carried out a part of the call passes: repeated whole, its done

@@ -673,6 +673,35 @@ async fn without_waits_a_later_call_does_not_wait_for_the_end_of_the_pause_eithe
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_budget_in_points_is_spent_by_the_contract_s_costs_and_set_right_by_the_response() {
+    let contract = "[[costs]]\npoints = 5\nheader = \"X-Cost\"\nfield = \"/cost\"";
+    let contract = crate::Contract::parse(contract).unwrap();
+    for (reply, expected) in [
+        (reply(200), 2),
+        (saying(200, r#"{"cost":2}"#), 3),
+        (
+            Reply {
+                headers: vec![("x-cost", "10".to_string())],
+                ..reply(200)
+            },
+            1,
+        ),
+    ] {
+        let script = Script::playing([reply]);
+        let budget = RateBudget::new(Rate::per_hour(10).in_points());
+        let limit = RateLimitLayer::new("acme", budget)
+            .contract(&contract)
+            .wall_clock(script.now());
+        let service = limit.layer(script.clone());
+        for _ in 0..expected {
+            assert!(through(service.clone(), Allowance::worker(), get()).await.is_ok());
+        }
+        refusal(through(service, Allowance::worker(), get()).await);
+        assert_eq!(script.calls(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_waits_a_refusal_is_only_read() {
     let script = Script::playing([hint(1), reply(200)]);
     let service = retry(&script).waiting(WaitPolicy::none()).layer(script.clone());

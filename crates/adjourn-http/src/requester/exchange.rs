@@ -9,10 +9,10 @@ use http::{HeaderMap, StatusCode};
 use super::{
     Answer, Attempt, MAX_RESULT_BYTES, Requester, answer,
     outgoing::{Call, Order},
-    paced::Unmade,
+    paced::{Started, Unmade},
     redirect,
 };
-use crate::{InFlight, Provider, READ_BYTES, Results, Token};
+use crate::{Provider, READ_BYTES, Results, Token};
 
 const MAX_REDIRECTS: usize = 5;
 
@@ -46,12 +46,12 @@ impl Requester {
         sent: impl Future<Output = Result<reqwest::Response, reqwest::Error>>,
         ends_at: Timestamp,
         token: Option<&Token>,
-        in_flight: Option<InFlight>,
+        started: Option<Started>,
     ) -> Result<Attempt, Unmade> {
         match self.receive(order, sent).await {
-            Ok((received, redirect::Target::None)) => Ok(self.answer(order, received, token, in_flight)),
+            Ok((received, redirect::Target::None)) => Ok(self.answer(order, received, token, started)),
             // Seldom, and large: what every call would have to carry along otherwise.
-            Ok((received, next)) => Box::pin(self.redirected(order, received, next, ends_at, token, in_flight)).await,
+            Ok((received, next)) => Box::pin(self.redirected(order, received, next, ends_at, token, started)).await,
             Err(error) => Ok(unanswered(order, &error)),
         }
     }
@@ -64,21 +64,21 @@ impl Requester {
         mut next: redirect::Target,
         mut ends_at: Timestamp,
         token: Option<&Token>,
-        mut in_flight: Option<InFlight>,
+        mut started: Option<Started>,
     ) -> Result<Attempt, Unmade> {
         let provider = order.provider;
         for redirects in 1..=MAX_REDIRECTS + 1 {
             let url = match next {
-                redirect::Target::None => return Ok(self.answer(order, received, token, in_flight)),
+                redirect::Target::None => return Ok(self.answer(order, received, token, started)),
                 redirect::Target::Refused(words) => {
-                    self.hear(order, &received, in_flight.as_ref());
+                    self.hear(order, &received, started.as_ref());
                     return Ok(answer::unfollowed(provider, received.status, &words).into());
                 }
                 redirect::Target::Follow(url) => url,
             };
-            self.hear(order, &received, in_flight.as_ref());
+            self.hear(order, &received, started.as_ref());
             // Its place is free for the next one.
-            drop(in_flight.take());
+            drop(started.take());
             if redirects > MAX_REDIRECTS {
                 let words = format!("it was the redirect number {redirects} in a row");
                 return Ok(answer::unfollowed(provider, received.status, &words).into());
@@ -94,7 +94,7 @@ impl Requester {
                 return Ok(answer::out_of_time(provider, received.status).into());
             }
             let path = redirect::path_below(provider.base_url(), &url);
-            in_flight = self.turn(order, path, Some(received.status)).await?;
+            started = self.turn(order, path, Some(received.status)).await?;
             ends_at = self.ends_later(order, ends_at, waits_since);
             let left = ends_at.since((self.inner.now)());
             let sent = self.send(provider, again.to(*url), left);

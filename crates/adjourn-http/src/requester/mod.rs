@@ -19,8 +19,8 @@ pub use client::ClientError;
 pub(crate) use exchange::read_body;
 
 use crate::{
-    Allowance, Budgets, Credential, Credentials, HttpJob, InFlight, READ_BYTES, ReadResponse, Reading, Response,
-    Results, Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
+    Allowance, Budgets, Credential, Credentials, HttpJob, READ_BYTES, ReadResponse, Reading, Response, Results,
+    Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
     settings::redacted,
     token::{self, ClientCredentials, Endpoint},
     waiting::{TooLate, whole_ms},
@@ -28,7 +28,7 @@ use crate::{
 use client::Clients;
 use exchange::Received;
 use outgoing::{Call, Order};
-use paced::{Pacing, Unmade};
+use paced::{Pacing, Started, Unmade};
 
 /// The most bytes of a response that are kept as a job's result.
 pub const MAX_RESULT_BYTES: usize = 1024 * 1024;
@@ -211,9 +211,9 @@ impl Requester {
             return Ok(Answer::of(Outcome::Rejected(fault)).into());
         };
         let Some(source) = self.tokens.get(provider.name()) else {
-            let in_flight = self.turn(&order, job.path.as_str(), None).await?;
+            let started = self.turn(&order, job.path.as_str(), None).await?;
             let (sent, ends_at) = self.sent(&order, call);
-            return self.follow(&order, sent, ends_at, None, in_flight).await;
+            return self.follow(&order, sent, ends_at, None, started).await;
         };
         // Seldom, and large: what every call would have to carry along otherwise.
         Box::pin(self.with_token(&order, call, source.as_ref())).await
@@ -234,9 +234,9 @@ impl Requester {
         if self.is_late(order) {
             return self.no_time(order);
         }
-        let in_flight = self.turn(order, path, None).await?;
+        let started = self.turn(order, path, None).await?;
         let (sent, ends_at) = self.sent(order, call.with_token(provider, &token));
-        let attempt = self.follow(order, sent, ends_at, Some(&token), in_flight).await?;
+        let attempt = self.follow(order, sent, ends_at, Some(&token), started).await?;
         if attempt.answer.status != Some(401) || !matches!(attempt.answer.outcome, Outcome::Rejected(_)) {
             return Ok(attempt);
         }
@@ -248,11 +248,11 @@ impl Requester {
                 let Some(call) = order.call().filter(|_| !self.is_late(order)) else {
                     return Ok(attempt);
                 };
-                let in_flight = self.turn(order, path, Some(StatusCode::UNAUTHORIZED)).await?;
+                let started = self.turn(order, path, Some(StatusCode::UNAUTHORIZED)).await?;
                 let ends_at = self.ends_later(order, ends_at, waits_since);
                 let left = ends_at.since((self.inner.now)());
                 let sent = self.send(provider, call.with_token(provider, &fresh), left);
-                self.follow(order, sent, ends_at, Some(&fresh), in_flight).await
+                self.follow(order, sent, ends_at, Some(&fresh), started).await
             }
             Err(error) => Ok(Attempt::without_token(error)),
         }
@@ -297,12 +297,15 @@ impl Requester {
     }
 
     /// Tells the budget what a response says that is no answer to the call: a redirect.
-    fn hear(&self, order: &Order<'_>, received: &Received, in_flight: Option<&InFlight>) {
-        if let Some(in_flight) = in_flight {
+    fn hear(&self, order: &Order<'_>, received: &Received, started: Option<&Started>) {
+        if let Some(started) = started {
             let reading = self.reading(order, received);
-            in_flight.heard_within(received.status.as_u16(), &reading, received.at, || {
-                self.pause_bounds(order, (self.inner.now)())
-            });
+            started.cost_told_by(order, &received.headers, &received.body);
+            started
+                .in_flight
+                .heard_within(received.status.as_u16(), &reading, received.at, || {
+                    self.pause_bounds(order, (self.inner.now)())
+                });
         }
     }
 
@@ -311,12 +314,12 @@ impl Requester {
         order: &Order<'_>,
         received: Received,
         token: Option<&Token>,
-        in_flight: Option<InFlight>,
+        started: Option<Started>,
     ) -> Attempt {
         let reading = self.reading(order, &received);
         let Received {
             status,
-            headers: _,
+            headers,
             body,
             whole,
             at,
@@ -325,8 +328,9 @@ impl Requester {
         let read = body.get(..READ_BYTES).unwrap_or(&body);
         // One reading serves the call and its budget, and both wait for one moment.
         let mut heard_at = None;
-        let heard = in_flight.as_ref().map(|in_flight| {
-            in_flight.heard_within(status.as_u16(), &reading, at, || {
+        let heard = started.as_ref().map(|started| {
+            started.cost_told_by(order, &headers, read);
+            started.in_flight.heard_within(status.as_u16(), &reading, at, || {
                 let now = (self.inner.now)();
                 heard_at = Some(now);
                 self.pause_bounds(order, now)

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use adjourn_core::{Outcome, Signal, Timestamp};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use super::{Answer, Attempt, Requester, outgoing::Order};
 use crate::{
-    Allowance, InFlight, RateBudget,
+    Allowance, Costs, InFlight, RateBudget,
     budget::PauseBounds,
     waiting::{self, TooLate},
 };
@@ -17,6 +17,24 @@ use crate::{
 pub(super) struct Pacing<'a> {
     pub(super) budget: &'a RateBudget,
     pub(super) allowance: &'a Allowance,
+}
+
+/// A request's turn, taken.
+pub(super) struct Started {
+    pub(super) in_flight: InFlight,
+    /// The path by which it cost points, where the rate counts them.
+    costs_by: Option<Box<str>>,
+}
+
+impl Started {
+    /// Sets right what the request cost, where its response says that.
+    pub(super) fn cost_told_by(&self, order: &Order<'_>, headers: &HeaderMap, body: &[u8]) {
+        if let (Some(path), Some(contract)) = (&self.costs_by, order.provider.contract())
+            && let Some(points) = Costs::of(contract).told(&order.job.method, path, headers, body)
+        {
+            self.in_flight.cost_was(points);
+        }
+    }
 }
 
 /// A request had no turn in time and was not made. It is the caller's at once: there is nothing to wait for that would fit.
@@ -49,12 +67,20 @@ impl Requester {
         order: &Order<'_>,
         path: &str,
         answered: Option<StatusCode>,
-    ) -> Result<Option<InFlight>, Unmade> {
+    ) -> Result<Option<Started>, Unmade> {
         let Some(Pacing { budget, allowance }) = order.pacing else {
             return Ok(None);
         };
-        match waiting::turn(budget, path, allowance, &self.inner.now, order.provider.timeout()).await {
-            Ok(in_flight) => Ok(Some(in_flight)),
+        // Few contracts state costs, and few rates count them.
+        let costs = order.provider.contract().filter(|contract| !contract.costs.is_empty());
+        let costs = costs.filter(|_| budget.counts_points(path));
+        let cost = costs.map_or(1, |contract| Costs::of(contract).points(&order.job.method, path));
+        let timeout = order.provider.timeout();
+        match waiting::turn(budget, path, cost, allowance, &self.inner.now, timeout).await {
+            Ok(in_flight) => Ok(Some(Started {
+                in_flight,
+                costs_by: costs.map(|_| Box::from(path)),
+            })),
             Err(too_late) => Err(self.unmade(order, too_late).after(answered)),
         }
     }

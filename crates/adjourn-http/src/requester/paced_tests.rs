@@ -17,7 +17,7 @@ use super::{
     waited_tests::{S, Scene, ample, done, hint},
     *,
 };
-use crate::budget::PauseBounds;
+use crate::{InFlight, budget::PauseBounds};
 
 const ONE_AN_HOUR: &str = "rate = { requests = 1, per_ms = 3600000 }";
 
@@ -245,4 +245,45 @@ async fn a_pause_that_was_cut_to_what_one_call_can_wait_is_not_prolonged_by_one_
         assert!(longer >= S(200) && longer <= S(221), "{longer:?}");
         assert_eq!(asks(&first, "100", S(100)), longer, "a pause is not shortened");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rate_in_points_is_spent_by_what_the_contract_says_and_set_right_by_the_response() {
+    let cost = |told: &str| {
+        format!(
+            "rate = {{ {told} = 10, per_ms = 3600000 }}\n[[providers.acme.contract.costs]]\npoints = 5\nheader = \"X-Cost\"\nfield = \"/cost\""
+        )
+    };
+    for (settings, headers, body, expected) in [
+        (cost("points"), "x-cost: 5\r\n", "", 2),
+        (cost("points"), "", "", 2),
+        // Of ten points two are spent by each, and five must be left for another one.
+        (cost("points"), "x-cost: 2\r\n", "", 3),
+        (cost("points"), "", r#"{"cost":2}"#, 3),
+        (cost("points"), "x-cost: 10\r\n", "", 1),
+        (cost("requests"), "x-cost: 10\r\n", "", 10),
+    ] {
+        let scene = Scene::playing(vec![Act::status(200, headers, body)], &settings).await;
+        for _ in 0..expected {
+            let (answer, calls, _) = scene.call(Allowance::worker(), "GET").await;
+            assert_eq!((answer.map(|answer| answer.outcome), calls), (Ok(Outcome::Done), 1));
+        }
+        let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+        assert!(refused.is_err() && calls == 0, "{settings} {headers} {body}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_costs_much_waits_for_its_points_and_a_hop_costs_by_its_own_path() {
+    let settings = "rate = { points = 60, per_ms = 60000 }\n[[providers.acme.contract.operations]]\nname = \"search\"\npath = \"/search\"\n[[providers.acme.contract.costs]]\noperation = \"search\"\npoints = 50";
+    let scene = Scene::playing(vec![moved("/search"), done(), moved("/search"), done()], settings).await;
+    let (answer, calls, took) = scene.call(ample(), "GET").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 2));
+    assert!(took < S(1), "{took:?}");
+    let (answer, calls, took) = scene.call(ample(), "GET").await;
+    assert_eq!((answer.unwrap().outcome, calls), (Outcome::Done, 2));
+    assert!(
+        took >= S(42) && took < S(43),
+        "52 of 60 were spent, 50 are needed: {took:?}"
+    );
 }

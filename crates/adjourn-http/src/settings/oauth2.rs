@@ -3,9 +3,10 @@
 use url::Url;
 
 use super::{
-    credential,
+    credential, provider,
     sheet::{Sheet, Table},
 };
+use crate::Rate;
 
 /// How a token is asked for: the client credentials grant of OAuth 2 (RFC 6749, section 4.4). It holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,7 @@ pub struct OAuth2 {
     secret_env: String,
     scope: Option<String>,
     client_auth: ClientAuth,
+    rate: Option<Rate>,
 }
 
 /// How the client says who it is (RFC 6749, section 2.3.1).
@@ -57,6 +59,12 @@ impl OAuth2 {
     pub fn client_auth(&self) -> ClientAuth {
         self.client_auth
     }
+
+    /// How fast tokens may be asked for; absent: as fast as the endpoint lets.
+    #[must_use]
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
 }
 
 const ALLOWED: &str = "oauth2 = { token_url = \"https://...\", client_id = \"...\", client_secret = { env = \"ACME_SECRET\" }, scope = \"...\" }; \
@@ -65,7 +73,14 @@ const ALLOWED: &str = "oauth2 = { token_url = \"https://...\", client_id = \"...
 pub(super) fn read(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<OAuth2> {
     sheet.keys(
         table,
-        &["token_url", "client_id", "client_secret", "scope", "client_auth"],
+        &[
+            "token_url",
+            "client_id",
+            "client_secret",
+            "scope",
+            "client_auth",
+            "rate",
+        ],
         &[],
     );
     for key in ["token_url", "client_id", "client_secret"] {
@@ -95,12 +110,14 @@ pub(super) fn read(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<OAuth2> {
             &[("basic", ClientAuth::Basic), ("body", ClientAuth::Body)],
         )
         .unwrap_or_default();
+    let rate = provider::rate(sheet, table);
     Some(OAuth2 {
         token_url: token_url?,
         client_id: client_id?.to_string(),
         secret_env: secret_env?,
         scope: scope.map(str::to_string),
         client_auth,
+        rate,
     })
 }
 

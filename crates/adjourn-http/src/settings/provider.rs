@@ -18,7 +18,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// No call may take longer than an invocation of a function may (Lambda DG, quotas).
 const LONGEST_TIMEOUT_MS: u32 = 900_000;
 const MAX_NAME_BYTES: usize = 64;
-const RATE: &str = "rate = { requests = 100, per_ms = 10000 }";
+/// The most points that a rate may count: more than any provider gives out at once.
+const MOST_POINTS: u32 = 1_000_000_000;
+const RATE: &str = "rate = { requests = 100, per_ms = 10000 }, or points in place of requests";
 
 const KNOWN: [&str; 11] = [
     "base_url",
@@ -98,7 +100,7 @@ impl Provider {
         self.max_in_flight
     }
 
-    /// How fast one scope may be called.
+    /// How fast one scope may be called: so many requests, or so many points of what the contract says that calls cost.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         self.rate
@@ -196,6 +198,7 @@ fn read(sheet: &mut Sheet<'_>, name: &str, table: &Table<'_>) -> Option<Provider
         idempotency_header,
         credential,
     };
+    affordable(sheet, table, &provider);
     if provider.idempotency_header.is_some()
         && provider.idempotency_header.as_ref() == provider.credential.as_ref().map(Credential::header)
         && let Some(value) = table.get("idempotency_header")
@@ -245,17 +248,62 @@ fn base_url(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Url> {
     None
 }
 
-fn rate(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Rate> {
+pub(super) fn rate(sheet: &mut Sheet<'_>, table: &Table<'_>) -> Option<Rate> {
     let rate = sheet.table(table, "rate")?;
-    sheet.keys(&rate, &["requests", "per_ms"], &[]);
-    for key in ["requests", "per_ms"] {
-        if rate.get(key).is_none() {
-            sheet.missing(&rate, key, RATE);
+    sheet.keys(&rate, &["requests", "points", "per_ms"], &[]);
+    let points = rate.get("points");
+    if points.is_none() && rate.get("requests").is_none() {
+        sheet.missing(&rate, "requests", RATE);
+    }
+    if rate.get("per_ms").is_none() {
+        sheet.missing(&rate, "per_ms", RATE);
+    }
+    if let (Some(_), Some(requests)) = (points, rate.get("requests")) {
+        sheet.refuse(&rate, "requests", requests, "requests or points, and not both");
+    }
+    let period = sheet.span(&rate, "per_ms", 1..=31 * 86_400_000);
+    let counted = match points {
+        Some(_) => sheet.whole(&rate, "points", 1..=MOST_POINTS),
+        None => sheet.whole(&rate, "requests", 1..=1_000_000),
+    };
+    let counted = Rate::new(counted?, period?);
+    Some(if points.is_some() { counted.in_points() } else { counted })
+}
+
+/// Names the costs of the contract that are more than the rate holds which they are taken from: such a call would never start.
+fn affordable(sheet: &mut Sheet<'_>, table: &Table<'_>, provider: &Provider) {
+    let Some(contract) = provider.contract() else { return };
+    for cost in &contract.costs {
+        let Some(points) = cost.points else { continue };
+        let operation = cost.operation.as_deref();
+        let path = contract
+            .operations
+            .iter()
+            .find(|one| Some(one.name.as_str()) == operation);
+        let path = path.map(|operation| operation.path.as_str());
+        let lane = path.and_then(|path| provider.lanes.iter().position(|lane| lane.matches(path)));
+        let whole = (operation.is_none() || lane.is_none()).then_some(("rate", "rate".to_string(), provider.rate));
+        // What any call costs, calls of each lane cost.
+        let lanes = provider.lanes.iter().enumerate();
+        let lanes = lanes.filter(|(place, _)| operation.is_none() || lane == Some(*place));
+        let lanes = lanes.map(|(place, lane)| ("lanes", format!("lanes[{place}].rate"), lane.rate()));
+        for (root, key, rate) in whole.into_iter().chain(lanes) {
+            if let Some(rate) = rate.filter(|rate| rate.counts_points())
+                && points > u64::from(rate.requests())
+            {
+                let of = operation.map_or_else(|| "any call".to_string(), |name| format!("the operation {name:?}"));
+                let words = format!(
+                    "found {}, but {of} costs {points} by the contract; allowed: at least {points}",
+                    rate.requests()
+                );
+                let line = table
+                    .get(root)
+                    .map_or(table.line, |value| sheet.line(value.span().start));
+                let key = table.key(&format!("{key}.points"));
+                sheet.problems.push(super::Problem::new(line, &key, words));
+            }
         }
     }
-    let requests = sheet.whole(&rate, "requests", 1..=1_000_000);
-    let period = sheet.span(&rate, "per_ms", 1..=31 * 86_400_000);
-    Some(Rate::new(requests?, period?))
 }
 
 /// Calls of one path with a rate of their own.

@@ -206,7 +206,7 @@ fn each_mistake_says_where_what_was_found_and_what_is_allowed() {
         ),
         (
             "lanes = [{ path = \"/exports\" }]",
-            "line 3: providers.acme.lanes[0].rate: is missing; it is required: rate = { requests = 100, per_ms = 10000 }",
+            "line 3: providers.acme.lanes[0].rate: is missing; it is required: rate = { requests = 100, per_ms = 10000 }, or points in place of requests",
         ),
         (
             "lanes = [{ path = \"/exports\", rate = { requests = 0, per_ms = 60000 } }]",
@@ -235,6 +235,26 @@ fn each_mistake_says_where_what_was_found_and_what_is_allowed() {
         (
             "rate = { requests = 1, per_s = 1, per_ms = 1 }",
             "line 3: providers.acme.rate.per_s: is not known; the nearest known is \"per_ms\"",
+        ),
+        (
+            "rate = { points = 0, per_ms = 1 }",
+            "line 3: providers.acme.rate.points: found 0; allowed: a whole number from 1 to 1000000000",
+        ),
+        (
+            "rate = { points = 5, requests = 5, per_ms = 1 }",
+            "line 3: providers.acme.rate.requests: found 5; allowed: requests or points, and not both",
+        ),
+        (
+            "rate = { points = 4, per_ms = 1 }\n[[providers.acme.contract.costs]]\npoints = 5",
+            "line 3: providers.acme.rate.points: found 4, but any call costs 5 by the contract; allowed: at least 5",
+        ),
+        (
+            "rate = { points = 99, per_ms = 1 }\ncontract = \"youtube\"",
+            "line 3: providers.acme.rate.points: found 99, but the operation \"search\" costs 100 by the contract; allowed: at least 100",
+        ),
+        (
+            "lanes = [{ path = \"/search\", rate = { points = 99, per_ms = 1 } }]\nrate = { points = 5, per_ms = 1 }\ncontract = \"youtube\"",
+            "line 3: providers.acme.lanes[0].rate.points: found 99, but the operation \"search\" costs 100 by the contract; allowed: at least 100",
         ),
         (
             "retry = { max_attempts = 0 }",
@@ -589,4 +609,20 @@ fn a_contract_that_is_wrong_is_told_with_its_line() {
         let error = Settings::parse(&text).unwrap_err();
         assert!(error.problems()[0].to_string().starts_with(expected), "{error}");
     }
+}
+
+#[test]
+fn a_rate_counts_points_where_it_says_so_and_then_every_stated_cost_fits() {
+    let read = |settings: &str| {
+        let text = format!("[providers.acme]\nbase_url = \"https://acme.example\"\n{settings}");
+        Settings::parse(&text).map(|settings| settings.provider("acme").unwrap().rate().unwrap())
+    };
+    let costs = "\n[[providers.acme.contract.costs]]\npoints = 5";
+    let points = read(&format!("rate = {{ points = 5, per_ms = 1000 }}{costs}")).unwrap();
+    assert_eq!(
+        (points, points.counts_points()),
+        (crate::Rate::per_second(5).in_points(), true)
+    );
+    let requests = read(&format!("rate = {{ requests = 4, per_ms = 1000 }}{costs}")).unwrap();
+    assert!(!requests.counts_points(), "a limit of requests is none of points");
 }

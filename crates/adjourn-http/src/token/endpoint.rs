@@ -79,7 +79,7 @@ impl Endpoint {
     pub(super) async fn ask(&self, within: Duration) -> Result<Token, TokenError> {
         let path = self.oauth2.token_url().path();
         let allowance = Allowance::current();
-        let turn = waiting::turn(&self.budget, path, &allowance, &self.now, self.timeout).await;
+        let turn = waiting::turn(&self.budget, path, 1, &allowance, &self.now, self.timeout).await;
         let in_flight = turn.map_err(|no_turn| self.refused(waiting::refused(&self.provider, no_turn, self.now())))?;
         let sent_at = self.now();
         let (headers, form) = self.request();

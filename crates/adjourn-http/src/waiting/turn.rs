@@ -19,26 +19,30 @@ pub(crate) enum TooLate {
     Deadline,
 }
 
-/// Waits for the turn of a call that may take `timeout`, and takes it. Past the deadline there is none, not even now.
+/// Waits for the turn of a call that costs so many points and may take `timeout`, and takes it. Past the deadline there is none, not even now.
 pub(crate) async fn turn(
     budget: &RateBudget,
     path: &str,
+    cost: u32,
     allowance: &Allowance,
     now: &Now,
     timeout: Duration,
 ) -> Result<InFlight, TooLate> {
     in_time(allowance, now)?;
     // Mostly nothing holds a call, and then nobody's time has to be looked at.
-    if let Some(in_flight) = budget.sent_now(path) {
+    if cost == 1
+        && let Some(in_flight) = budget.sent_now(path)
+    {
         return Ok(in_flight);
     }
     // What waits is large, and no call that goes out at once should carry it along.
-    Box::pin(wait(budget, path, allowance, now, timeout)).await
+    Box::pin(wait(budget, path, cost, allowance, now, timeout)).await
 }
 
 async fn wait(
     budget: &RateBudget,
     path: &str,
+    cost: u32,
     allowance: &Allowance,
     now: &Now,
     timeout: Duration,
@@ -46,7 +50,7 @@ async fn wait(
     loop {
         let within = patience(allowance, now(), timeout);
         let asleep = allowance.asleep(now);
-        let turn = budget.turn(path, Some(within)).await;
+        let turn = budget.turn_costing(path, cost, Some(within)).await;
         drop(asleep);
         match turn.map_err(TooLate::Turn)?.sent() {
             Ok(in_flight) => return Ok(in_flight),
