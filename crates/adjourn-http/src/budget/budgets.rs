@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{NoTurn, RateBudget, disabled::is_disabled, terms::Terms};
-use crate::{Provider, Settings};
+use crate::{Credential, OAuth2, Provider, Settings, token};
 
 /// Enough that two threads seldom meet in one.
 const SHARDS: usize = 64;
@@ -29,6 +29,7 @@ pub struct Budgets {
 
 #[derive(Debug)]
 struct Inner {
+    /// By the providers' names, and by the scopes of their token endpoints.
     providers: BTreeMap<Box<str>, Arc<Terms>>,
     others: Arc<Terms>,
     seed: Seed,
@@ -58,11 +59,16 @@ impl Seed {
 
 impl Budgets {
     /// The budgets of the settings' providers: `rate`, `lanes` and `max_in_flight`, of which the last may come out of the provider's
-    /// contract. A scope of a provider that the settings do not know is not limited; what its answers say holds all the same.
+    /// contract. A scope of a provider that the settings do not know is not limited; what its answers say holds all the same. Nor is a
+    /// provider's token endpoint, `NAME:token`, by what limits its API: it has the `rate` of `credential.oauth2`, if any.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
-        let terms = |provider: &Provider| (Box::from(provider.name()), Arc::new(terms_of(provider)));
-        Self::with(settings.providers().map(terms).collect(), Terms::new(None))
+        let terms = |provider: &Provider| {
+            let api = (Box::from(provider.name()), Arc::new(terms_of(provider)));
+            let token = token::scope(provider.name());
+            [api, (Box::from(token.as_str()), Arc::new(terms_of_tokens(provider)))]
+        };
+        Self::with(settings.providers().flat_map(terms).collect(), Terms::new(None))
     }
 
     /// A budget like `one` for each scope, whoever the provider is; nothing is shared with `one` itself.
@@ -170,7 +176,8 @@ impl Inner {
 
     fn terms(&self, key: &str) -> Arc<Terms> {
         let provider = key.split_once(':').map_or(key, |(provider, _)| provider);
-        Arc::clone(self.providers.get(provider).unwrap_or(&self.others))
+        let known = self.providers.get(key).or_else(|| self.providers.get(provider));
+        Arc::clone(known.unwrap_or(&self.others))
     }
 }
 
@@ -198,5 +205,16 @@ fn terms_of(provider: &Provider) -> Terms {
         contract,
         of_scopes: true,
         ..Terms::new(provider.rate())
+    }
+}
+
+/// What they say of its token endpoint.
+fn terms_of_tokens(provider: &Provider) -> Terms {
+    let oauth2 = provider.credential().and_then(Credential::oauth2);
+    Terms {
+        provider: Box::from(provider.name()),
+        contract: provider.contract().cloned(),
+        of_scopes: true,
+        ..Terms::new(oauth2.and_then(OAuth2::rate))
     }
 }

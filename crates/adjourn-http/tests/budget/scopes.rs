@@ -144,3 +144,38 @@ fn threads_that_ask_for_a_new_scope_at_once_get_the_same_budget() {
         assert_eq!(started, 1);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_endpoint_is_limited_by_a_rate_of_its_own_and_not_by_the_api_s() {
+    let settings = |rate: &str| {
+        let text = format!(
+            r#"
+            [providers.acme]
+            base_url = "https://api.acme.example"
+            rate = {{ requests = 1, per_ms = 3600000 }}
+            lanes = [{{ path = "/token", rate = {{ requests = 1, per_ms = 3600000 }} }}]
+            max_in_flight = 1
+            credential = {{ oauth2 = {{ token_url = "https://login.acme.example/token", client_id = "us", client_secret = {{ env = "S" }}{rate} }} }}
+            "#
+        );
+        Budgets::of(&Settings::parse(&text).unwrap_or_else(|error| panic!("{error}")))
+    };
+    let token = ScopeKey::from("acme:token".to_string());
+    let free = settings("");
+    assert_eq!(starts(&free, &tenant("1")), 1);
+    assert_eq!((0..50).filter(|_| free.check(&token, "/token").is_ok()).count(), 50);
+    let budget = free.budget(&token);
+    let held = (send(&budget, "/token").await, send(&budget, "/token").await);
+    assert_eq!((budget.in_flight(), budget.effective_rate()), (2, None));
+    // What it answers holds its calls, and none of the API's.
+    held.0.answered(429, &headers(&[("Retry-After", "60")]));
+    assert!(
+        free.check(&token, "/token")
+            .is_err_and(|error| error.status == Some(429))
+    );
+    assert!(free.check(&tenant("2"), "/").is_ok());
+
+    let limited = settings(", rate = { requests = 3, per_ms = 60000 }");
+    assert_eq!(starts(&limited, &token), 3);
+    assert_eq!(starts(&limited, &tenant("1")), 1);
+}
