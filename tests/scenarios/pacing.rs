@@ -10,10 +10,6 @@ const SEED: u64 = 1;
 /// Variants that miss what they must reach, each group with the reason. One that is met may not stand here.
 const KNOWN_MISSES: &[(&str, &[&str])] = &[
     (
-        "with half a second between question and answer it takes three seconds of twenty-five to come up to the pace",
-        &["burst-1/latency=500"],
-    ),
-    (
         "the first job that is refused has to wait a minute, in a run that needs ten seconds: nobody can do that in eleven",
         &["hinted-100/hint=late/latency=0", "hinted-100/hint=late/latency=30"],
     ),

@@ -27,8 +27,11 @@ const REOPENED: u64 = 5;
 /// What each success makes of a pace that nothing bounds, and what a refusal leaves of it where the limit is shared.
 const GROWTH: f64 = 2.0;
 const HALVED: f64 = 0.5;
-/// What a success adds to the calls in flight where no limit is known.
+/// What a success adds to the calls in flight where no limit is known, and the same where an answer takes longer than this: there round trips are
+/// dearer than refusals.
 const WIDER: f64 = 0.6;
+const WIDER_AFAR: f64 = 1.0;
+const AFAR: Duration = Duration::from_millis(300);
 /// Over which share of a round trip calls are spread that would go out together.
 const SPREAD: f64 = 0.5;
 
@@ -80,7 +83,8 @@ impl Evidence {
                 if self.passed > 1 {
                     self.fits(|gaps| gaps.pass(gap));
                 }
-                self.mode = Mode::Open { window: window + WIDER };
+                let wider = if self.crowd.passed_in > AFAR { WIDER_AFAR } else { WIDER };
+                self.mode = Mode::Open { window: window + wider };
             }
             Mode::Closed(closed) if closed.asked == Some(ticket.number) => self.reopen(closed, ticket, gap, now),
             Mode::Closed(_) => {}
