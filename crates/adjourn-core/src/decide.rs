@@ -265,7 +265,7 @@ impl Context<'_> {
     fn deferral_by_verdict(&self, asked: Timestamp, signal: &Signal) -> Decision {
         let past = asked <= self.now;
         let mut floor = self.floor(signal);
-        if past && signal.earliest_retry_at().is_none() {
+        if past && signal.not_before().is_none() {
             floor = floor.max(self.now + PAST_FLOOR);
         }
         let anomaly = match (asked < floor, past) {
@@ -276,9 +276,10 @@ impl Context<'_> {
         self.deferral(asked.max(floor), self.latest(), signal, Cause::Verdict, anomaly)
     }
 
-    /// The earliest moment that the provider's word and the floors allow; none when it named none.
+    /// The earliest moment that the provider's word (or the caller's own pace, where that held the call) and the floors allow; none when
+    /// there is none.
     fn allowed(&self, signal: &Signal) -> Option<Timestamp> {
-        let named = signal.earliest_retry_at()?;
+        let named = signal.not_before()?;
         let floor = if named <= self.now || signal.is_past() {
             PAST_FLOOR
         } else {

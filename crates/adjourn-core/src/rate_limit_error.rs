@@ -75,10 +75,12 @@ impl RateLimitError {
         self.signal().earliest_retry_at()
     }
 
-    /// How long that is from the receipt of the response.
+    /// How long that is from the receipt of the response. Of a call that was not made, since its turn by the caller's own pace came too
+    /// late, how long until that turn; the reason says so, and there is no moment of the provider's.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
-        self.signal().wait()
+        let at = self.signal().not_before()?;
+        Some(at.since(self.signal().observation().observed_at))
     }
 
     /// Why, in words.
@@ -135,9 +137,10 @@ impl From<Signal> for RateLimitError {
 impl fmt::Display for RateLimitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} refused: {}", self.provider(), self.reason())?;
-        match self.retry_at() {
-            Some(at) => write!(f, "; not before {at}"),
-            None => f.write_str("; it named no time"),
+        match (self.retry_at(), self.signal().not_before()) {
+            (Some(at), _) => write!(f, "; not before {at}"),
+            (None, Some(turn)) => write!(f, "; its turn comes at {turn}"),
+            (None, None) => f.write_str("; it named no time"),
         }
     }
 }
@@ -210,6 +213,27 @@ mod tests {
         );
         let bare = RateLimitError::from(Signal::new("acme", Timestamp::EPOCH).reason("busy"));
         assert_eq!(bare.to_string(), "acme refused: busy; it named no time");
+    }
+
+    #[test]
+    fn a_turn_of_our_own_pace_is_a_wait_and_no_moment_of_the_provider_s() {
+        let turn = Timestamp::EPOCH + Duration::from_secs(60);
+        let own = RateLimitError::from(Signal::new("acme", Timestamp::EPOCH).reason("paced").turn_at(turn));
+        assert_eq!((own.retry_at(), own.wait()), (None, Some(Duration::from_secs(60))));
+        let told = serde_json::to_value(&own).unwrap();
+        assert_eq!(
+            (&told["retryAt"], &told["waitMs"]),
+            (&serde_json::Value::Null, &60_000.into())
+        );
+        assert_eq!(
+            own.to_string(),
+            "acme refused: paced; its turn comes at 1970-01-01T00:01:00.000Z"
+        );
+        let named = RateLimitError::from(refusal().turn_at(turn));
+        assert_eq!(
+            (named.retry_at(), named.wait()),
+            (refusal().earliest_retry_at(), refusal().wait())
+        );
     }
 
     #[test]

@@ -214,6 +214,7 @@ pub struct Signal {
     source: Source,
     parser: Option<String>,
     saturated: bool,
+    turn_at: Option<Timestamp>,
     observation: Observation,
 }
 
@@ -234,6 +235,7 @@ impl Signal {
             source: Source::None,
             parser: None,
             saturated: false,
+            turn_at: None,
             observation: Observation::at(observed_at),
         }
     }
@@ -253,6 +255,13 @@ impl Signal {
             self.source = Source::Classify;
             self.observation.interpretation = Interpretation::Stated;
         }
+        self
+    }
+
+    /// The moment at which the call's turn comes by the caller's own pace: the call was not made, and the provider named no time.
+    #[must_use]
+    pub fn turn_at(mut self, at: Timestamp) -> Self {
+        self.turn_at = Some(at);
         self
     }
 
@@ -382,6 +391,13 @@ impl Signal {
     #[must_use]
     pub fn earliest_retry_at(&self) -> Option<Timestamp> {
         self.observation.earliest_retry_at
+    }
+
+    /// The moment before which a repeated call is in vain: the one that the provider named, otherwise the call's turn by the caller's
+    /// own pace.
+    #[must_use]
+    pub fn not_before(&self) -> Option<Timestamp> {
+        self.earliest_retry_at().or(self.turn_at)
     }
 
     /// The wait that the provider named, from the receipt of its response; zero for a moment that was already past.

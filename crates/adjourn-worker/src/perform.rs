@@ -283,7 +283,7 @@ impl<H: Handler> Run<'_, H> {
             }
             Err(interrupt) => match interrupt.into_outcome() {
                 Outcome::Throttled(signal) => {
-                    let found = gates.refuse(self.terms, started, signal.earliest_retry_at(), &counters, now);
+                    let found = gates.refuse(self.terms, started, signal.not_before(), &counters, now);
                     let (step, event) = self.refused(&signal, found, now).await;
                     (step, Some(Box::new((signal, event))))
                 }
@@ -390,7 +390,7 @@ impl<H: Handler> Run<'_, H> {
             Decision::Wait(wait) => wait.until - wait.jitter,
             Decision::End(ending) if ending.kind() == EndingKind::Rejected => return,
             Decision::End(_) | Decision::Complete | Decision::Drop { .. } => signal
-                .earliest_retry_at()
+                .not_before()
                 .unwrap_or(now + policy.deferral.probe_interval),
         };
         let until = until.min(now + policy.deferral.max_deferred);

@@ -187,6 +187,27 @@ async fn with_an_empty_backoff_a_later_call_does_not_wait_for_a_pause_or_a_turn_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_turn_of_our_own_pace_is_a_wait_and_no_moment_of_the_provider_s_and_the_end_of_a_pause_is() {
+    let scene = Scene::playing(vec![done()], "rate = { requests = 1, per_ms = 3600000 }").await;
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+    let paced = scene.call(Allowance::worker(), "GET").await.0.unwrap_err();
+    assert_eq!(
+        (paced.retry_at(), paced.told_by(), paced.status()),
+        (None, Source::None, None)
+    );
+    assert_eq!(paced.wait(), Some(S(3600)));
+    assert!(paced.reason().ends_with("paced"), "{paced}");
+    assert_eq!(paced.signal().not_before(), Some(scene.clock.now() + S(3600)));
+
+    let spent = Act::status(200, "x-ratelimit-remaining: 0\r\nx-ratelimit-reset: 40\r\n", "");
+    let scene = Scene::playing(vec![spent], "").await;
+    assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+    let paused = scene.call(Allowance::worker(), "GET").await.0.unwrap_err();
+    assert_eq!((paused.status(), paused.told_by()), (Some(200), Source::Parser));
+    assert!(paused.retry_at() >= Some(scene.clock.now() + S(40)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn another_status_that_is_a_limit_and_names_no_time_is_the_caller_s_after_one_call() {
     let rule = "[[providers.acme.contract.classify]]\nstatus = 403\nkind = \"short\"";
     let scene = Scene::playing(vec![Act::status(403, "", ""), done()], rule).await;

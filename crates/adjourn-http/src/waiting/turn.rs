@@ -76,8 +76,8 @@ pub(crate) fn in_time(allowance: &Allowance, now: &Now) -> Result<(), TooLate> {
     }
 }
 
-/// A call without a turn in time, as a refusal: of the status that asked for a pause, with the moment of the turn where that is
-/// known.
+/// A call without a turn in time, as a refusal. Of a pause: with the status that asked for it and the moment at which it ends, which is
+/// the provider's. Of our own pace: with the turn's moment, which nobody but us named.
 pub(crate) fn refused(provider: &str, too_late: TooLate, now: Timestamp) -> Signal {
     let no_turn = match too_late {
         TooLate::Turn(no_turn) => no_turn,
@@ -92,10 +92,13 @@ pub(crate) fn refused(provider: &str, too_late: TooLate, now: Timestamp) -> Sign
         Some(status) => signal.status(status),
         None => signal,
     };
-    if no_turn.retry_after.is_zero() || no_turn.reason == WaitReason::TooDear {
-        return signal;
+    let at = now + no_turn.retry_after;
+    match no_turn.reason {
+        _ if no_turn.retry_after.is_zero() => signal,
+        WaitReason::TooDear => signal,
+        WaitReason::Paused | WaitReason::Pushback => signal
+            .read_by(Source::Parser, "budget", why, Interpretation::Computed)
+            .retry_at(at),
+        WaitReason::Paced | WaitReason::Throttled | WaitReason::InFlight | WaitReason::Closed => signal.turn_at(at),
     }
-    signal
-        .read_by(Source::Contract, "budget", why, Interpretation::Computed)
-        .retry_at(now + no_turn.retry_after)
 }

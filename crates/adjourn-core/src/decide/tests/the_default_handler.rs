@@ -152,3 +152,13 @@ fn a_monthly_reset_that_was_named_is_waited_for_within_the_caps() {
         EndingKind::Exhausted(Cap::DeferredTime)
     );
 }
+
+#[test]
+fn a_call_that_its_own_pace_held_comes_back_at_its_turn() {
+    let turn = now() + s(40);
+    let held = Signal::new("acme", now()).reason("paced").turn_at(turn);
+    assert_eq!(wait(refused(&Facts::first_delivery(), held.clone())).until, turn);
+    let both = held.retry_at(now() + s(30));
+    let named = wait(refused(&Facts::first_delivery(), both)).until;
+    assert_eq!(named, now() + s(30), "the provider's word goes first");
+}
