@@ -203,6 +203,7 @@ fn what_is_not_known_is_exit_2_with_the_nearest_and_all_there_are() {
     let scene = Scene::new();
     scene.write("jobs", EASY);
     scene.write("wrong.toml", "title = \"x\"\njobs = 0\nlatencyms = 3\n");
+    scene.write("twice.toml", "title = \"x\"\njobs = 1\n[vary]\nlatency_ms = [30, 30]\n");
     scene.write("empty.toml", "");
     fs::write(scene.path("binary.toml"), b"title = \"\xff\"").unwrap();
     fs::write(scene.path("huge.toml"), vec![b'#'; 1024 * 1024 + 1]).unwrap();
@@ -236,6 +237,14 @@ fn what_is_not_known_is_exit_2_with_the_nearest_and_all_there_are() {
             "no/where.svg: there is no folder no",
         ),
         (&["--scenario", "unlimited", "--svg", "."], "is there and is no file"),
+        (
+            &["--scenario", "unlimited", "--svg", "both", "--html", "./both"],
+            "--html: found ./both, the file of --svg; name another one",
+        ),
+        (
+            &["--scenario", "twice.toml"],
+            "line 4: vary.latency_ms[1]: found 30 a second time; allowed: each value once",
+        ),
         (&[], "<--scenario <FILE|NAME>|--list|--compare>"),
         (&["--list", "--scenario", "unlimited"], "cannot be used with"),
         (&["--compare", "--strategy", "fixed"], "cannot be used with"),

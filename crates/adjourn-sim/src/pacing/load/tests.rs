@@ -88,6 +88,14 @@ fn fields_are_held_against_each_other() {
             "[vary]\nlatency_ms = [1,2,3,4,5,6,7,8,9,10,11]\nconcurrency = [1,2,3,4,5,6,7,8,9,10]",
             "vary: makes 110 variants; allowed: at most 100",
         ),
+        (
+            "[vary]\nlatency_ms = [30, 0, 0x1e]",
+            "vary.latency_ms[2]: found 30 a second time; allowed: each value once",
+        ),
+        (
+            "[vary]\nhint = [\"zero\", \"zero\"]\nconcurrency = [1, 2]",
+            "vary.hint[1]: found \"zero\" a second time; allowed: each value once",
+        ),
     ] {
         let told = mistakes(&format!("{top}{more}"));
         assert!(told.len() == 1 && told[0].ends_with(expected), "{told:?}\n{expected}");

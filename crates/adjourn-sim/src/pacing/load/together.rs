@@ -2,7 +2,10 @@
 
 use toml::de::DeTable;
 
-use super::check::{Sheet, Value, number, whole};
+use super::{
+    check::{Sheet, Value, number, whole},
+    schema::VALUES,
+};
 
 /// The most variants of a scenario.
 const VARIANTS: usize = 100;
@@ -25,6 +28,9 @@ pub(super) fn check(sheet: &mut Sheet<'_>, root: &DeTable<'_>) {
         other(sheet, rate, root);
     }
     if let Some(vary) = root.get("vary") {
+        for (name, list) in vary.get_ref().as_table().into_iter().flatten() {
+            each_once(sheet, &format!("vary.{}", name.get_ref()), list);
+        }
         let lists = vary.get_ref().as_table().into_iter().flat_map(|vary| vary.iter());
         let lengths = lists.filter_map(|(_, list)| list.get_ref().as_array().map(|list| list.len()));
         let count = lengths.filter(|&length| length > 0).fold(1, usize::saturating_mul);
@@ -33,6 +39,32 @@ pub(super) fn check(sheet: &mut Sheet<'_>, root: &DeTable<'_>) {
             sheet.problem(vary.span().start, "vary", &words);
         }
     }
+}
+
+/// The variants of equal values would have one name.
+fn each_once(sheet: &mut Sheet<'_>, path: &str, list: &Value<'_>) {
+    let values = list.get_ref().as_array();
+    let mut seen = Vec::new();
+    for (place, value) in values
+        .into_iter()
+        .flat_map(|values| values.iter().enumerate())
+        .take(VALUES)
+    {
+        let Some(said) = said(value) else { continue };
+        if seen.contains(&said) {
+            let words = format!("found {said} a second time; allowed: each value once");
+            sheet.problem(value.span().start, &format!("{path}[{place}]"), &words);
+        }
+        seen.push(said);
+    }
+}
+
+/// A value as it would be written, whichever way it was.
+fn said(value: &Value<'_>) -> Option<String> {
+    // A longer one is no hint and refused for that.
+    let word = value.get_ref().as_str().filter(|word| word.len() <= 20);
+    let word = word.map(|word| format!("{word:?}"));
+    word.or_else(|| whole(value).map(|number| number.to_string()))
 }
 
 fn of_limit(sheet: &mut Sheet<'_>, path: &str, limit: &DeTable<'_>, jobs: Option<u64>) {

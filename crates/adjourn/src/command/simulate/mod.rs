@@ -47,6 +47,12 @@ pub(crate) fn run(asked: &Simulate, as_json: bool, environment: &Environment) ->
     for path in &files {
         whole_file::check(path)?;
     }
+    if let (Some(svg), Some(html)) = (&asked.svg, &asked.html)
+        && !whole_file::are_two(svg, html)
+    {
+        let words = format!("--html: found {}, the file of --svg; name another one", html.display());
+        return Err(Failure::bad(words));
+    }
     let wanted = Wanted {
         strategies: &strategies,
         seed: asked.seed,

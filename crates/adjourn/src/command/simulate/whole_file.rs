@@ -23,6 +23,16 @@ pub(super) fn check(path: &Path) -> Ended {
     }
 }
 
+/// Whether two paths are two files: one would be written over the other. Paths of folders that are there.
+pub(super) fn are_two(one: &Path, another: &Path) -> bool {
+    let place = |path: &Path| {
+        let folder = folder(path);
+        let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+        (folder, path.file_name().map(std::ffi::OsStr::to_os_string))
+    };
+    place(one) != place(another)
+}
+
 /// Writes a file beside its place, and moves it there once it is whole.
 pub(super) fn write(path: &Path, text: &str) -> Ended {
     let write = || {
