@@ -8,7 +8,7 @@ mod paced;
 mod redirect;
 mod waited;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use adjourn_core::{Fault, Outcome, Timestamp};
 use http::StatusCode;
@@ -83,14 +83,18 @@ impl From<Answer> for Attempt {
 }
 
 impl Attempt {
-    /// The call was not made, for want of a token.
-    fn without_token(error: TokenError) -> Self {
+    /// The call was not made, for want of a token; until the source's pause ends, there is none.
+    fn without_token(error: TokenError, now: Timestamp, pause: Option<Duration>) -> Self {
         let status = error.status();
-        Answer {
+        let answer = Answer {
             status,
             ..Answer::of(error.into_outcome())
+        };
+        Self {
+            resumes_at: pause.map(|left| now + whole_ms(left)),
+            heard_at: Some(now),
+            answer,
         }
-        .into()
     }
 }
 
@@ -229,7 +233,7 @@ impl Requester {
         let within = self.token_within(order, &allowance);
         let token = match allowance.clone().scope(source.token(within)).await {
             Ok(token) => token,
-            Err(error) => return Ok(Attempt::without_token(error)),
+            Err(error) => return Ok(self.without_token(source, error)),
         };
         if self.is_late(order) {
             return self.no_time(order);
@@ -254,8 +258,13 @@ impl Requester {
                 let sent = self.send(provider, call.with_token(provider, &fresh), left);
                 self.follow(order, sent, ends_at, Some(&fresh), started).await
             }
-            Err(error) => Ok(Attempt::without_token(error)),
+            Err(error) => Ok(self.without_token(source, error)),
         }
+    }
+
+    fn without_token(&self, source: &dyn TokenSource, error: TokenError) -> Attempt {
+        let pause = source.pause_remaining();
+        Attempt::without_token(error, (self.inner.now)(), pause)
     }
 
     /// Sends the first request of a call, and says when that has to be over.

@@ -5,10 +5,11 @@ use std::{
     time::Duration,
 };
 
-use adjourn_core::{Fault, Timestamp};
+use adjourn_core::Timestamp;
 use async_trait::async_trait;
 
 use super::{Token, TokenError, TokenSource, endpoint::Endpoint};
+use crate::Allowance;
 
 /// A token is asked for anew so long before its end, or a tenth of its time where that is less: a call that carries it has to arrive.
 const EARLY: Duration = Duration::from_secs(60);
@@ -54,38 +55,37 @@ impl ClientCredentials {
     /// Asks the endpoint, unless somebody who began before has its answer meanwhile: that answer is everybody's, also where it
     /// is no token.
     async fn ask(&self, seen: u64, within: Duration) -> Result<Token, TokenError> {
-        let asked = async {
-            let _asking = self.asking.lock().await;
-            {
-                let kept = self.kept();
-                if kept.answers > seen {
-                    return match (&kept.token, &kept.error) {
-                        (_, Some(error)) => Err(error.clone()),
-                        (Some(token), None) => Ok(token.clone()),
-                        (None, None) => Err(self.endpoint.silent()),
-                    };
-                }
-            }
-            let answer = self.endpoint.ask(within).await;
-            let mut kept = self.kept();
-            kept.answers = kept.answers.saturating_add(1);
-            match &answer {
-                Ok(token) => {
-                    let now = self.endpoint.now();
-                    kept.renew_at = token.good_until().map(|until| until - EARLY.min(until.since(now) / 10));
-                    kept.token = Some(token.clone());
-                    kept.error = None;
-                }
-                Err(error) => kept.error = Some(error.clone()),
-            }
-            answer
+        let ends_at = self.endpoint.now() + within;
+        self.endpoint.open().await?;
+        let asleep = Allowance::current().asleep(&self.endpoint.now);
+        let asking = tokio::time::timeout(within, self.asking.lock()).await;
+        drop(asleep);
+        let Ok(_asking) = asking else {
+            return Err(self.endpoint.out_of_time().await);
         };
-        match tokio::time::timeout(within, asked).await {
-            Ok(answer) => answer,
-            Err(_) => Err(TokenError::Failed(Fault::new(
-                "there was no time left to wait for a token; the call was not sent",
-            ))),
+        {
+            let kept = self.kept();
+            if kept.answers > seen {
+                return match (&kept.token, &kept.error) {
+                    (_, Some(error)) => Err(error.clone()),
+                    (Some(token), None) => Ok(token.clone()),
+                    (None, None) => Err(self.endpoint.silent()),
+                };
+            }
         }
+        let answer = self.endpoint.ask(ends_at.since(self.endpoint.now())).await;
+        let mut kept = self.kept();
+        kept.answers = kept.answers.saturating_add(1);
+        match &answer {
+            Ok(token) => {
+                let now = self.endpoint.now();
+                kept.renew_at = token.good_until().map(|until| until - EARLY.min(until.since(now) / 10));
+                kept.token = Some(token.clone());
+                kept.error = None;
+            }
+            Err(error) => kept.error = Some(error.clone()),
+        }
+        answer
     }
 }
 
@@ -113,5 +113,9 @@ impl TokenSource for ClientCredentials {
             kept.answers
         };
         self.ask(seen, within).await
+    }
+
+    fn pause_remaining(&self) -> Option<Duration> {
+        self.endpoint.pause_remaining()
     }
 }

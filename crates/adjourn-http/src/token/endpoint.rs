@@ -11,9 +11,11 @@ use url::form_urlencoded;
 
 use super::{Token, TokenError};
 use crate::{
-    Allowance, ClientAuth, InFlight, Now, OAuth2, RateBudget, Reading, Response, read,
+    Allowance, ClientAuth, InFlight, Now, OAuth2, RateBudget, Reading, Response,
+    budget::PauseBounds,
+    read,
     requester::{chain, read_body},
-    waiting,
+    waiting::{self, TooLate},
 };
 
 /// The most bytes of an answer that are read.
@@ -75,13 +77,16 @@ impl Endpoint {
         (self.now)()
     }
 
-    /// Asks for a token, within that time.
+    /// Asks for a token, within that time. What of it passes before the request's turn comes is the caller's patience, and the request
+    /// has its own time besides.
     pub(super) async fn ask(&self, within: Duration) -> Result<Token, TokenError> {
         let path = self.oauth2.token_url().path();
-        let allowance = Allowance::current();
+        let ends_at = self.now() + within;
+        let allowance = Allowance::current().until(ends_at);
         let turn = waiting::turn(&self.budget, path, 1, &allowance, &self.now, self.timeout).await;
-        let in_flight = turn.map_err(|no_turn| self.refused(waiting::refused(&self.provider, no_turn, self.now())))?;
+        let in_flight = turn.map_err(|too_late| self.held(too_late))?;
         let sent_at = self.now();
+        let within = ends_at.since(sent_at);
         let (headers, form) = self.request();
         let request = self
             .client
@@ -96,7 +101,7 @@ impl Endpoint {
         let received_at = self.now();
         let (status, headers) = (response.status(), response.headers().clone());
         let (body, _) = read_body(&mut response, MOST).await;
-        let reading = self.heard(&in_flight, status, &headers, &body, received_at);
+        let reading = self.heard(&in_flight, &allowance, status, &headers, &body, received_at);
         if status.is_success()
             && let Ok(granted) = serde_json::from_slice::<Granted>(&body)
         {
@@ -121,6 +126,42 @@ impl Endpoint {
             Some(at) if status.is_server_error() => fault.retry_at(at),
             _ => fault,
         }))
+    }
+
+    /// Refuses at once what a pause holds longer than the caller may be kept waiting.
+    pub(super) async fn open(&self) -> Result<(), TokenError> {
+        let patience = waiting::patience(&Allowance::current(), self.now(), self.timeout);
+        match self.budget.pause_remaining() {
+            Some(left) if left >= patience => self.turn_within(patience).await,
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Why the time of a caller passed that waited for somebody else's answer: the endpoint's pause or our own pace, as the refusal that
+    /// it is, or else that answer itself.
+    pub(super) async fn out_of_time(&self) -> TokenError {
+        match self.turn_within(Duration::from_nanos(1)).await {
+            Err(refused) => refused,
+            Ok(()) => TokenError::Failed(Fault::new(
+                "there was no time left to wait for a token; the call was not sent",
+            )),
+        }
+    }
+
+    /// Whether a turn comes within that time. It is given back.
+    async fn turn_within(&self, within: Duration) -> Result<(), TokenError> {
+        let turn = self.budget.turn(self.oauth2.token_url().path(), Some(within)).await;
+        turn.map(drop).map_err(|no_turn| self.held(TooLate::Turn(no_turn)))
+    }
+
+    /// How long the endpoint wants no call.
+    pub(super) fn pause_remaining(&self) -> Option<Duration> {
+        self.budget.pause_remaining()
+    }
+
+    /// A call of it that has no turn in time.
+    fn held(&self, too_late: TooLate) -> TokenError {
+        self.refused(waiting::refused(&self.provider, too_late, self.now()))
     }
 
     /// The answer that somebody else waited for did not come.
@@ -158,6 +199,7 @@ impl Endpoint {
     fn heard(
         &self,
         in_flight: &InFlight,
+        allowance: &Allowance,
         status: StatusCode,
         headers: &HeaderMap,
         body: &[u8],
@@ -170,7 +212,10 @@ impl Endpoint {
             received_at,
         };
         let reading = read::read(&self.provider, None, None, &response);
-        in_flight.heard(status.as_u16(), headers, &reading, received_at);
+        in_flight.heard_within(status.as_u16(), &reading, received_at, || PauseBounds {
+            least: Duration::ZERO,
+            room: allowance.budget(self.now(), self.timeout),
+        });
         reading
     }
 

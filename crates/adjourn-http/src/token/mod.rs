@@ -20,7 +20,7 @@ pub(crate) use endpoint::{Endpoint, scope};
 /// credentials grant; [`Requester::tokens`](crate::Requester::tokens) takes one of another kind.
 #[async_trait]
 pub trait TokenSource: Send + Sync + fmt::Debug + 'static {
-    /// A token that is good for now, within that time.
+    /// A token that is good for now, within that time: what the caller may be kept waiting, and one request.
     ///
     /// # Errors
     /// When there is none.
@@ -31,6 +31,12 @@ pub trait TokenSource: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// When there is none.
     async fn renewed(&self, refused: &Token, within: Duration) -> Result<Token, TokenError>;
+
+    /// How long the source wants no call, where it was refused: a call that has no token for that is repeated at that moment, and for
+    /// nothing before it. None where it knows no more than what the refusal says.
+    fn pause_remaining(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// A token. It is not printed, and is wiped when it is dropped.

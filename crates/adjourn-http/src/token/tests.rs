@@ -53,8 +53,12 @@ impl Scene {
     }
 
     async fn call(&self) -> Result<Answer, RateLimitError> {
+        self.call_within(Allowance::worker()).await
+    }
+
+    async fn call_within(&self, allowance: Allowance) -> Result<Answer, RateLimitError> {
         let job = HttpJob::parse(r#"{"provider":"acme","method":"POST","path":"/orders"}"#).unwrap();
-        Allowance::worker().scope(self.requester.call(&job, "order-7")).await
+        allowance.scope(self.requester.call(&job, "order-7")).await
     }
 
     /// The tokens that the API's calls carried.
@@ -277,4 +281,39 @@ async fn a_source_of_one_s_own_gives_the_tokens() {
         matches!(scene.call().await.unwrap().outcome, Outcome::Failed(fault) if fault.why() == "there is no other")
     );
     assert!(scene.tokens.asked().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_endpoint_s_pause_is_waited_out_by_whoever_may_however_short_the_provider_s_timeout() {
+    let refusal = Act::status(429, "retry-after: 600\r\n", "");
+    let scene = Scene::playing(vec![refusal, granted("t-1", "")], vec![done()], "").await;
+    assert!(scene.call().await.is_err());
+    let started_at = scene.clock.now();
+    // Side by side, and the first holds the question: the second may not be kept waiting, and has the refusal at once.
+    let patient = scene.call_within(Allowance::of(S(700)));
+    let hasty = async {
+        tokio::time::sleep(S(100)).await;
+        let refused = scene.call().await;
+        (refused, scene.clock.now().since(started_at))
+    };
+    let (patient, (hasty, took)) = tokio::join!(patient, hasty);
+    assert_eq!(patient.unwrap().outcome, Outcome::Done);
+    assert!(scene.clock.now().since(started_at) >= S(600));
+    let hasty = hasty.unwrap_err();
+    assert!(took < S(101), "{took:?}");
+    assert_eq!(hasty.scope_key().map(ScopeKey::as_str), Some("acme:token"));
+    assert_eq!((hasty.status(), hasty.is_retryable()), (Some(429), true));
+    assert!(hasty.wait() >= Some(S(499)), "{hasty}");
+    assert_eq!(scene.tokens.asked().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_endpoint_s_moment_that_fits_is_waited_out_whatever_jitter_its_pause_would_have_had() {
+    for _ in 0..20 {
+        let refusal = Act::status(429, "retry-after: 100\r\n", "");
+        let scene = Scene::playing(vec![refusal, granted("t-1", "")], vec![done()], "").await;
+        let answer = scene.call_within(Allowance::of(S(101))).await;
+        assert_eq!(answer.unwrap().outcome, Outcome::Done);
+        assert_eq!((scene.tokens.asked().len(), scene.api.asked().len()), (2, 1));
+    }
 }
