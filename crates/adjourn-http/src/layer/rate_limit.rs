@@ -48,10 +48,10 @@ impl RateLimitLayer {
         }
     }
 
-    /// For a provider as `adjourn.toml` has it: contract and timeout. None where it has no such provider.
+    /// For a provider as `adjourn.toml` has it: contract, timeout and `min_retry_after_ms`. None where it has no such provider.
     #[must_use]
     pub fn of(settings: &Settings, provider: &str, budget: RateBudget) -> Option<Self> {
-        let sight = Sight::of(settings.provider(provider)?);
+        let sight = Sight::of(settings, settings.provider(provider)?);
         Some(Self {
             limiting: Arc::new(Limiting { sight, budget }),
         })
@@ -140,7 +140,7 @@ impl Limiting {
             }
             in_flight.heard_within(heard.status.as_u16(), heard.reading, heard.received_at, || {
                 PauseBounds {
-                    least: Duration::ZERO,
+                    least: sight.least_wait(),
                     room: allowance.budget(heard.now, timeout),
                 }
             })

@@ -62,7 +62,7 @@ impl RetryLayer {
     pub fn of(settings: &Settings, provider: &str) -> Option<Self> {
         let provider = settings.provider(provider)?;
         let min_retry_after = settings.policy().deferral.min_retry_after;
-        Some(Self::seeing(Sight::of(provider)).with(|retrying| {
+        Some(Self::seeing(Sight::of(settings, provider)).with(|retrying| {
             retrying.waits.min_retry_after = min_retry_after;
             retrying.repeat_unknown = provider.repeats(&Method::POST) && provider.idempotency_header().is_none();
             if let Some(header) = provider.idempotency_header() {

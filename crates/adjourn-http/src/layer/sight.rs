@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode};
 use super::LayerResponse;
 use crate::{
     Contract, ContractReader, Costs, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
-    StatusTest, budget,
+    Settings, StatusTest, WaitPolicy, budget,
     requester::floored,
     waiting::{self, TooLate, whole_ms},
 };
@@ -29,6 +29,8 @@ pub(super) struct Sight {
     pub(super) now: Now,
     reader: Arc<dyn ReadResponse>,
     floor_ms: Option<u64>,
+    /// The settings' least wait after a refusal.
+    min_retry_after: Duration,
     /// The contract, where it states what calls cost.
     costs: Option<Arc<Contract>>,
     /// The path of the provider's base URL, where that is known: a contract's paths stand below it.
@@ -86,6 +88,7 @@ impl Sight {
             now: Arc::new(budget::wall),
             reader: Arc::new(ContractReader::default()),
             floor_ms: None,
+            min_retry_after: Duration::ZERO,
             costs: None,
             base: Box::from(""),
             reads_success: false,
@@ -93,9 +96,10 @@ impl Sight {
     }
 
     /// As the settings have it.
-    pub(super) fn of(provider: &Provider) -> Self {
+    pub(super) fn of(settings: &Settings, provider: &Provider) -> Self {
         let mut sight = Self::new(provider.name());
         sight.timeout = provider.timeout();
+        sight.min_retry_after = settings.policy().deferral.min_retry_after;
         sight.base = Box::from(provider.base_url().path().trim_end_matches('/'));
         if let Some(contract) = provider.contract() {
             sight.contract(contract);
@@ -166,6 +170,15 @@ impl Sight {
             received_at,
         };
         self.reader.read(&self.provider, &response)
+    }
+
+    /// The least pause after a refusal that names a time.
+    pub(super) fn least_wait(&self) -> Duration {
+        let policy = WaitPolicy {
+            backoff: Vec::new(),
+            min_retry_after: self.min_retry_after,
+        };
+        policy.least(self.floor_ms)
     }
 
     /// What calls cost by the contract, and the path by which it knows this one; none where it states nothing.

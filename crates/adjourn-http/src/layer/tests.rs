@@ -702,6 +702,26 @@ async fn a_budget_in_points_is_spent_by_the_contract_s_costs_and_set_right_by_th
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_least_wait_after_a_refusal_holds_for_everybody_that_its_pause_holds() {
+    for floor in [
+        "[deferral]\nmin_retry_after_ms = 20000",
+        "[providers.acme.contract]\nmin_retry_after_ms = 20000",
+    ] {
+        let text = format!("[providers.acme]\nbase_url = \"https://api.acme.example\"\n{floor}");
+        let settings = crate::Settings::parse(&text).unwrap();
+        let script = Script::playing([hint(2), reply(200)]);
+        let limit = RateLimitLayer::of(&settings, "acme", RateBudget::unknown()).unwrap();
+        let service = limit.wall_clock(script.now()).layer(script.clone());
+        assert!(through(service.clone(), Allowance::worker(), get()).await.is_ok());
+        tokio::time::advance(S(18)).await;
+        let held = refusal(through(service.clone(), Allowance::worker(), get()).await);
+        assert_eq!((held.status(), script.calls()), (Some(429), 1), "{floor}");
+        tokio::time::advance(S(4)).await;
+        assert!(through(service, Allowance::worker(), get()).await.is_ok());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_waits_a_refusal_is_only_read() {
     let script = Script::playing([hint(1), reply(200)]);
     let service = retry(&script).waiting(WaitPolicy::none()).layer(script.clone());

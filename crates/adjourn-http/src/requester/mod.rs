@@ -126,6 +126,7 @@ impl Requester {
                     client: client::to(oauth2.token_url(), provider.timeout())?,
                     budget: budgets.budget(&token::scope(provider.name())),
                     timeout: provider.timeout(),
+                    least_wait: waits.least(None),
                     now: Arc::clone(&now),
                 };
                 let source = ClientCredentials::new(endpoint);

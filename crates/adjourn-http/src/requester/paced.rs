@@ -102,9 +102,12 @@ impl Requester {
     /// What the caller knows of a pause that a response asks for.
     pub(super) fn pause_bounds(&self, order: &Order<'_>, now: Timestamp) -> PauseBounds {
         let timeout = order.provider.timeout();
+        let contract = order.provider.contract();
         let room = order.pacing.map(|pacing| pacing.allowance.budget(now, timeout));
         PauseBounds {
-            least: Duration::ZERO,
+            least: self
+                .waits
+                .least(contract.and_then(|contract| contract.min_retry_after_ms)),
             room: room.unwrap_or(Duration::MAX),
         }
     }

@@ -287,3 +287,30 @@ async fn a_call_that_costs_much_waits_for_its_points_and_a_hop_costs_by_its_own_
         "52 of 60 were spent, 50 are needed: {took:?}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_least_wait_after_a_refusal_holds_for_everybody_that_its_pause_holds() {
+    for settings in [
+        "[deferral]\nmin_retry_after_ms = 20000",
+        "[providers.acme.contract]\nmin_retry_after_ms = 20000",
+    ] {
+        for seconds in [0, 2] {
+            let scene = Scene::playing(vec![hint(seconds), done()], settings).await;
+            assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+            tokio::time::advance(S(18)).await;
+            let (refused, calls, _) = scene.call(Allowance::worker(), "GET").await;
+            assert_eq!(
+                (refused.unwrap_err().status(), calls),
+                (Some(429), 0),
+                "{settings}, {seconds} s"
+            );
+            tokio::time::advance(S(4)).await;
+            assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+        }
+        // It is no floor for what is no refusal.
+        let spent = Act::status(200, "x-ratelimit-remaining: 0\r\nx-ratelimit-reset: 2\r\n", "");
+        let scene = Scene::playing(vec![spent, done()], settings).await;
+        assert_eq!(scene.call(Allowance::worker(), "GET").await.1, 1);
+        assert_eq!(scene.call(Allowance::front_end(), "GET").await.1, 1);
+    }
+}

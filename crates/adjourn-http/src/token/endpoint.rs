@@ -31,6 +31,8 @@ pub(crate) struct Endpoint {
     pub(crate) client: reqwest::Client,
     pub(crate) budget: RateBudget,
     pub(crate) timeout: Duration,
+    /// After a refusal that names a time.
+    pub(crate) least_wait: Duration,
     pub(crate) now: Now,
 }
 
@@ -213,7 +215,7 @@ impl Endpoint {
         };
         let reading = read::read(&self.provider, None, None, &response);
         in_flight.heard_within(status.as_u16(), &reading, received_at, || PauseBounds {
-            least: Duration::ZERO,
+            least: self.least_wait,
             room: allowance.budget(self.now(), self.timeout),
         });
         reading

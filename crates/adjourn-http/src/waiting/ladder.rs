@@ -34,6 +34,13 @@ impl Default for WaitPolicy {
 }
 
 impl WaitPolicy {
+    /// The least wait after a refusal that names a time, of the call and of everybody that its pause holds. `floor_ms` is the
+    /// provider's, by its contract.
+    pub(crate) fn least(&self, floor_ms: Option<u64>) -> Duration {
+        let floor = Duration::from_millis(floor_ms.unwrap_or_default());
+        LEAST_HINT.max(self.min_retry_after).max(floor)
+    }
+
     /// Nothing is waited for in process.
     #[must_use]
     pub fn none() -> Self {
@@ -108,7 +115,7 @@ impl<'p> Waits<'p> {
         if hopeless || self.hinted >= MAX_HINTED {
             return None;
         }
-        let floor = at.max(signal.observation().observed_at + LEAST_HINT.max(self.policy.min_retry_after));
+        let floor = at.max(signal.observation().observed_at + self.policy.least(None));
         let length = floor.since(signal.observation().observed_at);
         let pause = at_one_moment(floor, length, resumes_at, budget, now, entropy)?;
         self.hinted = self.hinted.saturating_add(1);
