@@ -61,6 +61,8 @@ impl Budgets {
     /// The budgets of the settings' providers: `rate`, `lanes` and `max_in_flight`, of which the last may come out of the provider's
     /// contract. A scope of a provider that the settings do not know is not limited; what its answers say holds all the same. Nor is a
     /// provider's token endpoint, `NAME:token`, by what limits its API: it has the `rate` of `credential.oauth2`, if any.
+    ///
+    /// For the lanes, a call's path is the request's or the one below `base_url`, as jobs have it.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
         let terms = |provider: &Provider| {
@@ -201,6 +203,7 @@ fn terms_of(provider: &Provider) -> Terms {
     Terms {
         max_in_flight: provider.max_in_flight().or(by_contract),
         rules: provider.lanes().to_vec(),
+        base: Box::from(provider.base_path()),
         provider: Box::from(provider.name()),
         contract,
         of_scopes: true,

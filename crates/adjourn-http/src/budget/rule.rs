@@ -117,6 +117,29 @@ impl RateRule {
     }
 }
 
+impl RateRule {
+    /// Whether a call is one whose path is that, or that below `base`, which ends in no slash: jobs name the latter, and whoever sees
+    /// the request itself the former.
+    pub(crate) fn matches_below(&self, base: &str, path: &str) -> bool {
+        self.matches(path)
+            || base
+                .match_indices('/')
+                .any(|(slash, _)| self.begins_in(base, slash, path))
+    }
+
+    /// Whether the fragment stands where that segment of `base` begins, and ends there or in `path`.
+    fn begins_in(&self, base: &str, slash: usize, path: &str) -> bool {
+        let segments = base.get(slash..).unwrap_or_default().trim_start_matches('/');
+        let ends = |rest: &str| rest.is_empty() || rest.starts_with(['/', '?', '#']);
+        if let Some(rest) = segments.strip_prefix(&*self.fragment) {
+            return ends(rest);
+        }
+        let further = self.fragment.strip_prefix(segments);
+        let further = further.filter(|further| further.starts_with('/') && !segments.is_empty());
+        further.and_then(|further| path.strip_prefix(further)).is_some_and(ends)
+    }
+}
+
 fn trimmed(fragment: &str) -> Box<str> {
     Box::from(fragment.trim_matches('/'))
 }

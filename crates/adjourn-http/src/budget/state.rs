@@ -145,7 +145,11 @@ impl State {
     /// The lane that a call of this path takes; none: this budget's own pace.
     pub(super) fn lane(&self, path: &str) -> Option<Arc<Self>> {
         let rules = &self.terms.rules;
-        let (place, rule) = rules.iter().enumerate().find(|(_, rule)| rule.matches(path))?;
+        let base = &self.terms.base;
+        let (place, rule) = rules
+            .iter()
+            .enumerate()
+            .find(|(_, rule)| rule.matches_below(base, path))?;
         match &rule.lane {
             Lane::Own(rate) if self.terms.of_scopes => {
                 let mut live = self.lock();

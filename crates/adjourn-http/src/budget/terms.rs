@@ -16,6 +16,8 @@ pub(super) struct Terms {
     pub(super) quota: Option<Quota>,
     pub(super) max_in_flight: Option<u32>,
     pub(super) rules: Vec<RateRule>,
+    /// What calls' paths may be below: the path of the provider's `base_url`, without a slash at its end.
+    pub(super) base: Box<str>,
     pub(super) throttle: Option<Throttle>,
     pub(super) clock: Clock,
     pub(super) provider: Box<str>,
@@ -31,6 +33,7 @@ impl Terms {
             quota: rate.map(Rate::quota),
             max_in_flight: None,
             rules: Vec::new(),
+            base: Box::from(""),
             throttle: Some(Throttle::default()),
             clock: Clock::default(),
             provider: Box::from(""),

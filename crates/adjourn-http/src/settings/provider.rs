@@ -108,7 +108,15 @@ impl Provider {
 
     /// The lane that a job's call belongs to.
     pub(crate) fn lane_of(&self, job: &HttpJob) -> Option<&RateRule> {
-        self.lanes.iter().find(|lane| lane.matches(job.path.as_str()))
+        let base = self.base_path();
+        self.lanes
+            .iter()
+            .find(|lane| lane.matches_below(base, job.path.as_str()))
+    }
+
+    /// The path that those of jobs are below, without a slash at its end.
+    pub(crate) fn base_path(&self) -> &str {
+        self.base_url.path().trim_end_matches('/')
     }
 
     /// The calls of one scope that have a rate of their own, instead of [`Provider::rate`]; the first that matches.
@@ -281,7 +289,8 @@ fn affordable(sheet: &mut Sheet<'_>, table: &Table<'_>, provider: &Provider) {
             .iter()
             .find(|one| Some(one.name.as_str()) == operation);
         let path = path.map(|operation| operation.path.as_str());
-        let lane = path.and_then(|path| provider.lanes.iter().position(|lane| lane.matches(path)));
+        let base = provider.base_path();
+        let lane = path.and_then(|path| provider.lanes.iter().position(|lane| lane.matches_below(base, path)));
         let whole = (operation.is_none() || lane.is_none()).then_some(("rate", "rate".to_string(), provider.rate));
         // What any call costs, calls of each lane cost.
         let lanes = provider.lanes.iter().enumerate();

@@ -626,3 +626,20 @@ fn a_rate_counts_points_where_it_says_so_and_then_every_stated_cost_fits() {
     let requests = read(&format!("rate = {{ requests = 4, per_ms = 1000 }}{costs}")).unwrap();
     assert!(!requests.counts_points(), "a limit of requests is none of points");
 }
+
+#[test]
+fn a_job_s_lane_is_by_the_whole_path() {
+    let text = "[providers.acme]\nbase_url = \"https://acme.example/v2/\"\nlanes = [\
+                { path = \"/v2/exports\", rate = { requests = 1, per_ms = 1 } }, \
+                { path = \"/imports\", rate = { requests = 1, per_ms = 1 } }]";
+    let settings = Settings::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let lane = |path: &str| {
+        let job = format!(r#"{{"provider":"acme","method":"GET","path":"{path}"}}"#);
+        let job = crate::HttpJob::parse(&job).unwrap();
+        let lane = settings.provider("acme").unwrap().lane_of(&job);
+        lane.map(|lane| lane.fragment().to_string())
+    };
+    assert_eq!(lane("/exports/7").as_deref(), Some("v2/exports"));
+    assert_eq!(lane("/all/imports").as_deref(), Some("imports"));
+    assert_eq!(lane("/v1/exports"), None);
+}

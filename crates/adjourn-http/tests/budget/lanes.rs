@@ -178,3 +178,45 @@ async fn a_pause_fails_at_once_who_waits_in_another_lane_and_has_less_time() {
         "its own rate is spent, and it is not paused"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn lanes_of_the_settings_are_of_the_whole_path_whoever_names_it() {
+    let lanes = |base: &str, fragment: &str, path: &str| {
+        let text = format!(
+            r#"
+            [providers.acme]
+            base_url = "https://api.acme.example{base}"
+            rate = {{ requests = 50, per_ms = 3600000 }}
+            lanes = [{{ path = "{fragment}", rate = {{ requests = 2, per_ms = 3600000 }} }}]
+            "#
+        );
+        let settings = Settings::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let budgets = adjourn_http::Budgets::of(&settings);
+        starts(&budgets.budget(&adjourn_core::ScopeKey::provider("acme")), path) == 2
+    };
+    for base in ["/v2", "/v2/", "/rest/v2"] {
+        for (fragment, path, matches) in [
+            ("/v2/exports", "/exports", true),
+            ("/v2/exports", "/exports/orders.csv", true),
+            ("/v2/exports", "/exports?from=1", true),
+            ("/v2/exports", "/exports-archive", false),
+            ("/v2/exports", "/orders/exports", false),
+            ("/v2/exports", "/orders?to=/exports", false),
+            ("/v2/exports/daily", "/exports/daily/7", true),
+            ("/v2/exports/daily", "/exports", false),
+            ("/2/exports", "/exports", false),
+            ("/exports", "/exports", true),
+            ("/exports", "/orders/exports/7", true),
+            ("/v2", "/orders", true),
+            ("/v", "/orders", false),
+            // As who sees the request itself names it.
+            ("/v2/exports", "/v2/exports/orders.csv", true),
+            ("/exports", "/v2/exports", true),
+        ] {
+            assert_eq!(lanes(base, fragment, path), matches, "{fragment}, {base} and {path}");
+        }
+    }
+    assert!(lanes("/rest/v2", "/rest/v2/exports", "/exports"));
+    assert!(!lanes("/rest/v2", "/rest/exports", "/exports"));
+    assert!(!lanes("", "/v2/exports", "/exports"));
+}
