@@ -110,8 +110,10 @@ pub(super) async fn call<Q: LayerRequest, A: Attempts<Q>>(
 fn told<P, E>(provider: &str, missed: &Missed<P, E>, pause: Pause) {
     match missed {
         Missed::Refused(signal, _) => waiting::told_refusal(provider, signal, pause),
-        Missed::Answered(..) => waiting::told_failure(provider, "the server failed", pause),
-        Missed::Broke(_) => waiting::told_failure(provider, "no answer came", pause),
+        Missed::Answered(_, named, _) => {
+            waiting::told_failure(provider, "the server failed", named.is_some(), pause);
+        }
+        Missed::Broke(_) => waiting::told_failure(provider, "no answer came", false, pause),
     }
 }
 

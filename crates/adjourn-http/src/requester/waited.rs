@@ -62,7 +62,7 @@ fn told(provider: &str, outcome: &Outcome, pause: Pause) {
     match outcome {
         Outcome::Throttled(signal) => told_refusal(provider, signal, pause),
         Outcome::Failed(fault) | Outcome::Unknown(fault) | Outcome::Rejected(fault) => {
-            told_failure(provider, fault.why(), pause);
+            told_failure(provider, fault.why(), fault.not_before().is_some(), pause);
         }
         Outcome::Done => {}
     }

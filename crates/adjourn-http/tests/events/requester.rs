@@ -57,3 +57,31 @@ async fn without_a_budget_whoever_gets_the_refusal_tells_it() {
     assert!(call(&requester).await.is_err());
     assert_eq!(levels(&logged), ["TRACE"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_its_named_moment_says_pushback_and_how_long() {
+    let logged = Logged::listen();
+    for asks in [hint(4), Act::status(503, "retry-after: 4\r\n", "")] {
+        let requester = playing(vec![asks, Act::status(200, "", "")]).await;
+        logged.take();
+        call(&requester).await.unwrap();
+        let events = logged.take();
+        let waits: Vec<_> = events.iter().map(|event| &event["fields"]).collect();
+        let waits: Vec<_> = waits.iter().filter(|fields| fields["reason"] == "pushback").collect();
+        let [wait] = waits[..] else {
+            panic!("one wait: {events:?}")
+        };
+        assert_eq!(wait["provider"], "acme");
+        let span = wait["wait_ms"].as_u64().unwrap();
+        assert!((4000..=4400).contains(&span), "{span}");
+        assert!(!wait["said"].as_str().unwrap().is_empty());
+    }
+    let requester = playing(vec![Act::status(429, "", ""), Act::status(200, "", "")]).await;
+    logged.take();
+    call(&requester).await.unwrap();
+    let events = logged.take();
+    assert!(
+        events.iter().all(|event| event["fields"]["reason"] != "pushback"),
+        "nobody named a moment: {events:?}"
+    );
+}
