@@ -60,3 +60,36 @@ async fn what_is_spawned_out_of_the_scope_is_under_policy_again() {
     .await;
     assert_eq!((here, spawned), (true, false));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_began_since_the_turn_stops_no_call_that_must_go() {
+    let budget = RateBudget::new(Rate::per_hour(3)).max_in_flight(3);
+    let (within, without) = (
+        budget.turn("/", None).await.unwrap(),
+        budget.turn("/", None).await.unwrap(),
+    );
+    refused(&budget, &[("Retry-After", "3600")]).await;
+    assert_eq!(without.sent().unwrap_err().status, Some(429));
+    let in_flight = policy_disabled(async { within.sent() }).await.unwrap();
+    assert_eq!(budget.in_flight(), 1, "its turn was taken under policy and counts");
+    drop(in_flight);
+    assert_eq!(budget.in_flight(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_beside_the_scope_in_one_task_stay_under_policy() {
+    let (budget, watch) = (RateBudget::new(Rate::new(1, S)), Watch::start());
+    assert!(budget.check("/").is_ok());
+    let inside = policy_disabled(async {
+        for _ in 0..5 {
+            drop(send(&budget, "/").await);
+            tokio::task::yield_now().await;
+        }
+        watch.read()
+    });
+    let beside = async {
+        drop(send(&budget, "/").await);
+        watch.read()
+    };
+    assert_eq!(tokio::join!(inside, beside), (Duration::ZERO, S));
+}
