@@ -11,7 +11,7 @@ use crate::{
     Contract, ContractReader, Costs, Executed, Feedback, Now, Provider, READ_BYTES, ReadResponse, Reading, Response,
     Settings, StatusTest, WaitPolicy, budget,
     requester::floored,
-    waiting::{self, TooLate, whole_ms},
+    waiting::{self, TooLate},
 };
 
 /// What one call may take where nobody says.
@@ -156,7 +156,7 @@ impl Sight {
         });
         let told = Told {
             reading: Arc::new(reading),
-            resumes_at: feedback.retry_after.map(|wait| heard_at + whole_ms(wait)),
+            resumes_at: feedback.retry_after.map(|wait| heard_at + wait),
             heard_at,
         };
         (seen, told)

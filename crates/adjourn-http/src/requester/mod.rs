@@ -23,7 +23,7 @@ use crate::{
     Settings, Token, TokenError, TokenSource, WaitPolicy, scope,
     settings::redacted,
     token::{self, ClientCredentials, Endpoint},
-    waiting::{TooLate, whole_ms},
+    waiting::TooLate,
 };
 use client::Clients;
 use exchange::Received;
@@ -91,7 +91,7 @@ impl Attempt {
             ..Answer::of(error.into_outcome())
         };
         Self {
-            resumes_at: pause.map(|left| now + whole_ms(left)),
+            resumes_at: pause.map(|left| now + left),
             heard_at: Some(now),
             answer,
         }
@@ -347,7 +347,7 @@ impl Requester {
             })
         });
         let resumes_in = heard.and_then(|heard| heard.retry_after);
-        let resumes_at = resumes_in.map(|span| heard_at.unwrap_or_else(|| (self.inner.now)()) + whole_ms(span));
+        let resumes_at = resumes_in.map(|span| heard_at.unwrap_or_else(|| (self.inner.now)()) + span);
         let said = || {
             // Blotted out before it is cut, so that no half of a credential is left at the cut.
             let text = String::from_utf8_lossy(read.get(..4096).unwrap_or(read)).into_owned();

@@ -9,6 +9,8 @@ use super::Pause;
 
 /// How often a moment that the provider named is waited for in one call.
 const MAX_HINTED: u32 = 10;
+/// By how much a moment may be later than what it was made from.
+const ROUNDED: Duration = Duration::from_millis(1);
 /// The least wait for a moment that the provider named: many say "0", and mean soon.
 const LEAST_HINT: Duration = Duration::from_secs(1);
 
@@ -149,7 +151,16 @@ fn at_one_moment(
     entropy: u64,
 ) -> Option<Pause> {
     match resumes_at {
-        Some(resumes_at) if resumes_at >= floor => Pause::within(budget, now, resumes_at, Duration::ZERO, entropy),
+        Some(resumes_at) if resumes_at >= floor => {
+            // A moment is rounded up to a millisecond, and that is no reason to miss what fits.
+            let rounded = resumes_at.since(now) > budget;
+            let at = if rounded {
+                (resumes_at - ROUNDED).max(floor)
+            } else {
+                resumes_at
+            };
+            Pause::within(budget, now, at, Duration::ZERO, entropy)
+        }
         Some(_) | None => Pause::within(budget, now, floor, length, entropy),
     }
 }
@@ -254,7 +265,7 @@ mod tests {
         };
         assert_eq!(wait(AMPLE).map(|pause| pause.until), Some(resumes_at));
         assert_eq!(
-            wait(Duration::from_millis(5431)),
+            wait(Duration::from_millis(5430)),
             None,
             "before that moment there is no turn"
         );
@@ -270,7 +281,7 @@ mod tests {
             Waits::under(&policy).next(failed, Duration::from_millis(budget), now(), u64::MAX)
         };
         assert_eq!(wait(101_000).map(|pause| pause.until), Some(resumes_at));
-        assert_eq!(wait(100_699), None, "before that moment there is no turn");
+        assert_eq!(wait(100_698), None, "before that moment there is no turn");
         let soon = Setback::Failed(None, Some(now() + Duration::from_millis(10)));
         let pause = Waits::under(&policy).next(soon, AMPLE, now(), 0);
         assert_eq!(pause.map(|pause| pause.span.as_secs()), Some(1), "the ladder is longer");

@@ -10,6 +10,6 @@ pub use allowance::Allowance;
 pub use ladder::WaitPolicy;
 
 pub(crate) use ladder::{Setback, Waits};
-pub(crate) use pause::{Pause, entropy, whole_ms};
+pub(crate) use pause::{Pause, entropy};
 pub(crate) use told::{told_failure, told_refusal};
 pub(crate) use turn::{TooLate, in_time, patience, refused, turn};

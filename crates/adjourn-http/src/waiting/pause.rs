@@ -34,7 +34,7 @@ impl Pause {
         let room = budget.checked_sub(least)?;
         let span = least + share(length / 10, entropy).min(room);
         // A part of a millisecond that the budget leaves is no part of any moment.
-        let span = whole_ms(span);
+        let span = Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
         Some(Self {
             until: now + span,
             span,
@@ -46,12 +46,6 @@ impl Pause {
 fn share(span: Duration, entropy: u64) -> Duration {
     let parts = u32::try_from(entropy % 10_001).unwrap_or_default();
     span.checked_mul(parts).unwrap_or_default() / 10_000
-}
-
-/// What of a span is whole milliseconds: a moment's finest part. A budget's pause ends within a microsecond of its moment, and that
-/// is no reason to miss it.
-pub(crate) fn whole_ms(span: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A number that no other process and no other call has: callers that are refused together shall not come back together.
