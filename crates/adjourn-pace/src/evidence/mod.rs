@@ -277,13 +277,13 @@ impl Strategy for Evidence {
 
     fn rate(&self) -> Option<f64> {
         match self.mode {
-            Mode::Open { .. } => None,
+            // What asks is not sent at a pace: whoever keeps calls to one would hold back the very answer that is waited for.
+            Mode::Open { .. } | Mode::Second { .. } | Mode::Trial(_) => None,
             Mode::Closed(_) => Some(0.0),
-            Mode::Second { .. } | Mode::Grow { .. } | Mode::Hold | Mode::Trial(_) | Mode::Shared { .. } => {
-                // Just after a first closure no pace has been set yet.
-                Some(self.pace).filter(|pace| pace.is_finite())
-            }
+            Mode::Hold if self.tests_gap => Some(1.0 / self.next_at.since(self.last_start).as_secs_f64()),
+            Mode::Grow { .. } | Mode::Hold | Mode::Shared { .. } => Some(self.pace),
         }
+        .filter(|rate| rate.is_finite())
     }
 }
 
