@@ -389,9 +389,9 @@ impl<H: Handler> Run<'_, H> {
         let until = match by_default {
             Decision::Wait(wait) => wait.until - wait.jitter,
             Decision::End(ending) if ending.kind() == EndingKind::Rejected => return,
-            Decision::End(_) | Decision::Complete | Decision::Drop { .. } => signal
-                .not_before()
-                .unwrap_or(now + policy.deferral.probe_interval),
+            Decision::End(_) | Decision::Complete | Decision::Drop { .. } => {
+                signal.not_before().unwrap_or(now + policy.deferral.probe_interval)
+            }
         };
         let until = until.min(now + policy.deferral.max_deferred);
         let own = signal.closes().unwrap_or(&self.terms.scope);

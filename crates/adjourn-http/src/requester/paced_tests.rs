@@ -9,7 +9,7 @@ use std::{
 use adjourn_core::{RateLimitError, ScopeKey, Signal};
 use adjourn_worker::Clock;
 use async_trait::async_trait;
-use http::{HeaderValue, header};
+use http::{HeaderValue, StatusCode, header};
 use secrecy::SecretString;
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
     waited_tests::{S, Scene, ample, done, hint},
     *,
 };
-use crate::{InFlight, budget::PauseBounds};
+use crate::{Allowance, InFlight, TokenError, budget::PauseBounds};
 
 const ONE_AN_HOUR: &str = "rate = { requests = 1, per_ms = 3600000 }";
 
