@@ -122,7 +122,7 @@ async fn bug_038_every_way_in_has_the_same_jitter() {
                 received_at: Timestamp::EPOCH,
             };
             let reading = reader.read("acme", &response);
-            call.heard(429, &headers, &reading, Timestamp::EPOCH);
+            call.heard(429, &reading, Timestamp::EPOCH);
         }),
     ];
     for (way, answer) in ways {

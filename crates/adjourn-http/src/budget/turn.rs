@@ -176,12 +176,12 @@ impl InFlight {
             received_at: terms.clock.wall(),
         };
         let reading = read::read(&terms.provider, terms.contract.as_deref(), None, &response);
-        self.heard(status, headers, &reading, response.received_at)
+        self.heard(status, &reading, response.received_at)
     }
 
     /// As [`InFlight::answered`], for who has read the response already, body and all: one reading serves the call and the budget.
-    /// `received_at` is the moment that the reading was made for. What the headers say, the reading knows.
-    pub fn heard(&self, status: u16, _headers: &HeaderMap, reading: &Reading, received_at: Timestamp) -> Feedback {
+    /// `received_at` is the moment that the reading was made for.
+    pub fn heard(&self, status: u16, reading: &Reading, received_at: Timestamp) -> Feedback {
         let unbounded = || PauseBounds {
             least: Duration::ZERO,
             room: Duration::MAX,
