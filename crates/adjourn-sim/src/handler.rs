@@ -63,7 +63,7 @@ impl SimHandler {
             Answer::Done => Ok(Done::new().status(200)),
             Answer::Limited(signal) => {
                 provider.read(key, signal.earliest_retry_at());
-                Err(Interrupt::throttled(signal))
+                Err(Interrupt::throttled(*signal))
             }
             Answer::Unavailable(at) => {
                 provider.read(key, at);

@@ -125,7 +125,7 @@ struct Known {
 
 pub(crate) enum Answer {
     Done,
-    Limited(Signal),
+    Limited(Box<Signal>),
     Unavailable(Option<Timestamp>),
 }
 
@@ -203,7 +203,7 @@ impl Provider {
         let early_by = known.told.map(|told| told.since(now)).filter(|by| !by.is_zero());
         let answer = match self.verdict(&mut books, calls, now) {
             Verdict::Pass => Answer::Done,
-            Verdict::Refuse(at) => Answer::Limited(self.signal(at, now)),
+            Verdict::Refuse(at) => Answer::Limited(Box::new(self.signal(at, now))),
             Verdict::Fail(at) => Answer::Unavailable(at),
         };
         let (status, told) = match &answer {
