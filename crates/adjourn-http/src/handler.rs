@@ -296,6 +296,16 @@ mod tests {
         }
     }
 
+    /// Sends a job, and runs what is in the queue.
+    async fn run_one(worker: &Worker<HttpHandler>, queue: &FakeQueue) {
+        queue
+            .send_body(r#"{"provider":"acme","method":"GET","path":"/"}"#)
+            .unwrap();
+        let batch = queue.receive(10).await.unwrap();
+        worker.run_batch(batch.clone(), None).await;
+        queue.respond(&batch, &[]).await.unwrap();
+    }
+
     /// Runs one job whose first answer is a refusal for `seconds`: how many calls it took, and whether it waits on the queue.
     async fn refused_once(worker: &str, seconds: u64) -> (usize, bool) {
         let refusal = Act::status(429, &format!("retry-after: {seconds}\r\n"), "");
@@ -309,12 +319,7 @@ mod tests {
             .clock(clock)
             .policy(policy)
             .build();
-        queue
-            .send_body(r#"{"provider":"acme","method":"GET","path":"/"}"#)
-            .unwrap();
-        let batch = queue.receive(10).await.unwrap();
-        worker.run_batch(batch.clone(), None).await;
-        queue.respond(&batch, &[]).await.unwrap();
+        run_one(&worker, &queue).await;
         (server.asked().len(), !queue.messages().is_empty())
     }
 
@@ -328,12 +333,7 @@ mod tests {
             .clock(clock)
             .build();
         for _ in 0..2 {
-            queue
-                .send_body(r#"{"provider":"acme","method":"GET","path":"/"}"#)
-                .unwrap();
-            let batch = queue.receive(10).await.unwrap();
-            worker.run_batch(batch.clone(), None).await;
-            queue.respond(&batch, &[]).await.unwrap();
+            run_one(&worker, &queue).await;
         }
         server.asked().len()
     }

@@ -38,8 +38,9 @@ pub async fn policy_disabled<F: Future>(future: F) -> F::Output {
     DISABLED.scope((), future).await
 }
 
+/// Whether no budget holds here.
 #[inline]
-pub(super) fn is_disabled() -> bool {
+pub(crate) fn is_disabled() -> bool {
     SCOPES.load(Ordering::Acquire) > 0 && is_disabled_here()
 }
 

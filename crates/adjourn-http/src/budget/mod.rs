@@ -49,6 +49,7 @@ pub use adjourn_pace::Throttle;
 pub use budgets::Budgets;
 pub(crate) use clock::wall;
 pub use cost::Costs;
+pub(crate) use disabled::is_disabled;
 pub use disabled::policy_disabled;
 pub use feedback::Feedback;
 pub(crate) use feedback::PauseBounds;

@@ -247,15 +247,7 @@ fn a_closed_gate_is_shown_while_jobs_wait_behind_it() {
 
 #[test]
 fn a_pace_that_was_found_is_shown_with_its_moment_and_closes_no_gate() {
-    let server = Server::open(Behaviour {
-        limit: Some(Limit {
-            burst: 20,
-            per_second: 20,
-        }),
-        retry_after: RetryAfter::Absent,
-        latency: Duration::ZERO..Duration::ZERO,
-        seed: 1,
-    });
+    let server = Server::of_twenty_a_second();
     let scene = Scene::calling(&server);
     let jobs: Vec<Value> = (0..400).map(|n| job("t", &format!("j{n}"))).collect();
     scene.adjourn_with(&["send"], &lines(&jobs)).ok();

@@ -244,15 +244,7 @@ fn a_credential_is_sent_and_never_shown() {
 
 #[test]
 fn a_pace_that_nobody_told_is_found_and_kept() {
-    let server = Server::open(Behaviour {
-        limit: Some(Limit {
-            burst: 20,
-            per_second: 20,
-        }),
-        retry_after: RetryAfter::Absent,
-        latency: Duration::ZERO..Duration::ZERO,
-        seed: 1,
-    });
+    let server = Server::of_twenty_a_second();
     let scene = Scene::calling(&server);
     // Ten calls at a time: some have passed before one is refused. Whoever waited on this ladder would wait for ten minutes.
     let ladder = "[deferral]\nladder_ms = [600000]\n";

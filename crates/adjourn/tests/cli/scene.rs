@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use adjourn::demo::{Behaviour, Books, Call, Provider};
+use adjourn::demo::{Behaviour, Books, Call, Limit, Provider, RetryAfter};
 use adjourn_worker::SystemClock;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -179,6 +179,19 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Lets twenty calls a second through, twenty of them at once, and tells nobody when the next one passes.
+    pub(crate) fn of_twenty_a_second() -> Self {
+        Self::open(Behaviour {
+            limit: Some(Limit {
+                burst: 20,
+                per_second: 20,
+            }),
+            retry_after: RetryAfter::Absent,
+            latency: Duration::ZERO..Duration::ZERO,
+            seed: 1,
+        })
+    }
+
     pub(crate) fn open(behaviour: Behaviour) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
